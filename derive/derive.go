@@ -99,9 +99,9 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	return r.result, nil
 }
 
-// divide puts what follows behind what was written. A place of a map is what follows if a
-// node that was touched says what is there, also if it was written: whoever may write the
-// node may say so.
+// divide puts what follows behind the writes that were asked for. A place of a map follows if a
+// touched node determines its value, also if it was written: a caller that may write the
+// node may write it.
 func (r *run) divide() {
 	asked := make(map[tree.Target]bool, len(r.Writes))
 	for _, w := range r.Writes {

@@ -26,7 +26,7 @@ type Request struct {
 	Query  tree.Query           // of a read
 	Plain  bool                 // a read without query parameters
 	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
-	Follow []string             // what the last of Writes follow from by declared data: no .write is asked for these
+	Follow []string             // the definitions that the last of Writes follow from: no .write is asked for these
 	Grants bool                 // only whether there are grants is asked of a write, and not whether it is valid
 	Unread bool                 // the data of the writes was not read, since no rule can allow them; their nodes are empty
 	Data   tree.Reader          // the tree before the operation

@@ -2,13 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
-
-	"github.com/dogwooddb/dogwood/derive"
-	"github.com/dogwooddb/dogwood/sync/declared"
-	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // Names of the settings that are kept with a database (REST §12.2).
@@ -115,111 +110,4 @@ func readSetting(q *request, v any) (string, error) {
 // notFound answers for management paths that do not exist, to administrators.
 func notFound(q *request) (answer, error) {
 	return answer{}, errNotFound
-}
-
-// getDataDocument answers with the data document as it was uploaded (REST §12.7).
-func getDataDocument(q *request) (answer, error) {
-	d := q.db.Data()
-	if d == nil {
-		return answer{}, errNoDocument
-	}
-	return rulesText(d.Source()), nil
-}
-
-var errNoDocument = &statusError{http.StatusNotFound, "There is no data document."}
-
-// putDataDocument checks a data document and, unless dryRun is given, puts it in force:
-// PUT /.settings/data.json. Parameters are those of rules.
-func putDataDocument(q *request) (answer, error) {
-	c := versions.DataChange{Author: rulesAuthor(q)}
-	var err error
-	if c.Comment, c.IfHash, err = readChange(q); err != nil {
-		return answer{}, err
-	}
-	src, err := q.text(derive.MaxDocument + 1)
-	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
-		src, err = strings.Repeat(" ", derive.MaxDocument+1), nil // Parse has the text
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	if c.Document, err = derive.Parse(src); err == nil {
-		err = declared.Supported(c.Document)
-	}
-	if err != nil {
-		return answer{}, badRequest(err.Error())
-	}
-	if dry, _ := q.params.get("dryRun"); dry == "true" {
-		if c.IfHash != "" && c.IfHash != hashOf(q.db.Data()) {
-			return answer{}, declared.ErrChanged
-		}
-		return q.jsonText(`{"status":"ok"}`), nil
-	}
-	v, err := q.db.ChangeData(q.r.Context(), c)
-	if err != nil {
-		return answer{}, err
-	}
-	a := q.jsonText(`{"status":"ok"}`)
-	a.tag = rulesTag(v.Hash)
-	return a, nil
-}
-
-func hashOf(d *derive.Document) string {
-	if d == nil {
-		return ""
-	}
-	return versions.Hash(d.Source())
-}
-
-// getDataVersions lists the versions that are kept, newest first:
-// GET /.settings/data/versions.json
-func getDataVersions(q *request) (answer, error) {
-	list, err := q.db.DataHistory()
-	if err != nil {
-		return answer{}, err
-	}
-	if list == nil {
-		list = []versions.Version{}
-	}
-	return q.encode(list)
-}
-
-// getDataVersion answers with the text of a version: GET /.settings/data/versions/7.json
-func getDataVersion(q *request) (answer, error) {
-	number, err := versionIn(q, "/.settings/data/versions/")
-	if err != nil {
-		return answer{}, err
-	}
-	_, source, err := q.db.DataVersion(number)
-	if err != nil {
-		return answer{}, err
-	}
-	return rulesText(source), nil
-}
-
-// postDataRollback puts the document of an earlier version in force, as a new version:
-// POST /.settings/data/rollback.json {"version":7}
-func postDataRollback(q *request) (answer, error) {
-	body, err := readRollback(q)
-	if err != nil {
-		return answer{}, err
-	}
-	old, source, err := q.db.DataVersion(body.Version)
-	if err != nil {
-		return answer{}, err
-	}
-	document, err := derive.Parse(source)
-	if err == nil {
-		err = declared.Supported(document)
-	}
-	if err != nil {
-		return answer{}, badRequest(err.Error())
-	}
-	v, err := q.db.ChangeData(q.r.Context(), versions.DataChange{
-		Document: document, Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
-	})
-	if err != nil {
-		return answer{}, err
-	}
-	return q.encode(map[string]any{"status": "ok", "version": v.Number})
 }

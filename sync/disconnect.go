@@ -127,14 +127,11 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 // register checks the rules as for a write now, and records it.
 func (t *registerTask) register(b *batch, e *pending.Edit) error {
 	v, err := b.allow(t.update, t.caller, b.db.options.Now())
-	if taken := (*fault.TakenError)(nil); errors.As(err, &taken) {
-		err = fault.Denied("", taken.Text)
-	}
 	if err == nil && stores(v.asked) {
 		err = b.db.mayStore()
 	}
 	if err != nil {
-		return err
+		return deniedIfTaken(err)
 	}
 	if err := b.mayCompare(t.only, t.caller); err != nil {
 		return err

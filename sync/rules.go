@@ -145,25 +145,25 @@ func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
 }
 
 // Data returns the data document in force, nil if there is none.
-func (d *Database) Data() *derive.Document { return d.data.Load().Document() }
+func (wr *writer) Data() *derive.Document { return wr.db.data.Load().Document() }
 
 // ChangeData puts a data document in force, durably. It returns the version that it made,
 // which is the last one if that has the same text. Errors: derive.Errors for what is not
 // supported, declared.ErrChanged, and those of Write.
-func (d *Database) ChangeData(ctx context.Context, c versions.DataChange) (v versions.Version, err error) {
+func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v versions.Version, err error) {
 	if err := declared.Supported(c.Document); err != nil {
 		return v, err
 	}
-	if d.closed.Load() {
+	if wr.db.closed.Load() {
 		return v, fault.ErrClosed
 	}
-	if err := store.Declare(d.store); err != nil {
+	if err := store.Declare(wr.db.store); err != nil {
 		return v, fault.Unavailable(err)
 	}
-	err = d.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
+	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
 		next, made, isNew, err := b.data.Deploy(b.Tx, c, b.db.options.Now())
 		switch v = made; {
-		case errors.Is(err, declared.ErrChanged):
+		case errors.Is(err, declared.ErrChanged), errors.As(err, new(*declared.DataError)):
 			return err
 		case err != nil || !isNew:
 			return fault.Broken(err)
@@ -185,8 +185,8 @@ func (d *Database) ChangeData(ctx context.Context, c versions.DataChange) (v ver
 }
 
 // DataHistory returns the versions of the data document that are kept, newest first.
-func (d *Database) DataHistory() (list []versions.Version, err error) {
-	err = d.snapshot(func(tx *store.Tx) error {
+func (wr *writer) DataHistory() (list []versions.Version, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
 		list, err = versions.ListData(tx)
 		return err
 	})
@@ -196,8 +196,8 @@ func (d *Database) DataHistory() (list []versions.Version, err error) {
 
 // DataVersion returns a version of the data document and its text. The error is
 // ErrNoDataVersion of package versions or one of the store.
-func (d *Database) DataVersion(number int64) (v versions.Version, source string, err error) {
-	err = d.snapshot(func(tx *store.Tx) error {
+func (wr *writer) DataVersion(number int64) (v versions.Version, source string, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
 		v, source, err = versions.FindData(tx, number)
 		return err
 	})

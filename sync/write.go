@@ -59,7 +59,7 @@ type Commit struct {
 	Returned []Returned
 
 	// Kept is how many places an administrator wrote that declared data keep, and that got
-	// what follows.
+	// the values that follow.
 	Kept int
 
 	hidden *hidden // what the caller does not see of a Write that is Shown or Returns; nil: nothing
@@ -97,17 +97,24 @@ func (v decidedWrite) spreads() bool { return v.follows != nil && len(v.follows.
 
 // decide decides a write: v.denied tells whether it may be made.
 func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
-	v, err = b.allow(w.Update, w.Caller, now)
-	if refused(err) {
+	if v, err = b.allow(w.Update, w.Caller, now); err != nil && refused(err) {
 		v.denied, err = err, nil
-	}
-	if taken := (*fault.TakenError)(nil); !w.Conflicts && errors.As(v.denied, &taken) {
-		v.denied = fault.Denied("", taken.Text)
+		if !w.Conflicts {
+			v.denied = deniedIfTaken(v.denied)
+		}
 	}
 	if err == nil && v.denied == nil && w.left == nil && stores(v.asked) {
 		v.denied = b.db.mayStore()
 	}
 	return v, err
+}
+
+// deniedIfTaken returns the error for a caller that did not ask for a conflict.
+func deniedIfTaken(err error) error {
+	if taken := (*fault.TakenError)(nil); errors.As(err, &taken) {
+		return fault.Denied("", taken.Text)
+	}
+	return err
 }
 
 // refused reports whether err says that a write may not be made.
@@ -153,35 +160,38 @@ func (b *batch) allow(u tree.Update, c Caller, now time.Time) (v decidedWrite, e
 	return v, overflow
 }
 
-// derive computes what follows from a write. A caller who may not write at all is told that,
-// and nothing of what is kept.
+// derive computes what follows from a write. A caller that may not write at all is told that,
+// and nothing of the places that are kept. Most writes meet no definition, and allocate nothing here.
 func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
-	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
-	refusal := (*derive.Refusal)(nil)
-	switch {
-	case errors.As(err, &refusal):
-	case err != nil:
-		return fault.Broken(err)
-	default:
-		if v.follows != nil {
-			v.writes = v.follows.Writes
-		}
+	if !b.data.Meets(v.asked) {
 		return nil
 	}
+	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
+	if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {
+		return b.refuse(refusal, *v, c)
+	}
+	if v.follows != nil {
+		v.writes = v.follows.Writes
+	}
+	return fault.Broken(err)
+}
+
+// refuse returns the error of a write that declared data refuse.
+func (b *batch) refuse(r *derive.Refusal, v decidedWrite, c Caller) error {
 	if !c.Admin {
-		asked := b.requestOf(*v)
+		asked := b.requestOf(v)
 		asked.Grants = true
 		if may, err := b.db.access.MayWrite(b.Ctx, b.Rules, c, asked); err != nil || !may {
-			return cmp.Or(err, b.db.access.Authorize(b.Ctx, b.Rules, c, b.requestOf(*v)), fault.ErrDenied)
+			return cmp.Or(err, b.authorizeWrite(c, v), fault.ErrDenied)
 		}
 	}
-	switch refusal.Reason {
+	switch r.Reason {
 	case derive.Taken:
-		return &fault.TakenError{Text: refusal.Error()}
+		return &fault.TakenError{Text: r.Error()}
 	case derive.TooLarge:
-		return &fault.FollowsError{Text: refusal.Error()}
+		return &fault.FollowsError{Text: r.Error()}
 	}
-	return fault.Denied("", refusal.Error())
+	return fault.Denied("", r.Error())
 }
 
 // resolve replaces the server values of an update. overflow tells that an increment

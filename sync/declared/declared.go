@@ -3,7 +3,7 @@
 // reads and writes.
 //
 // Its nouns: a Data is a document in force with the state of each definition. It never
-// changes; the committer replaces it. Follows is what a write becomes by it.
+// changes; the committer replaces it. Follows is the update that a write becomes by it.
 package declared
 
 import (
@@ -27,7 +27,7 @@ type Data struct {
 	byName   map[string]*state
 }
 
-// stored is what the file has beside the text of the document.
+// stored are the states as the file has them.
 type stored struct {
 	NextID kept.ID  `json:"nextId"`
 	States []*state `json:"states"`
@@ -64,7 +64,7 @@ func Load(tx *store.Tx) (*Data, error) {
 	return newData(document, s), nil
 }
 
-// newData returns the data of a document. What has no state yet gets one.
+// newData returns the data of a document. Definitions without a state get one.
 func newData(document *derive.Document, s stored) *Data {
 	d := &Data{document: document, stored: stored{NextID: s.NextID}, states: make(map[*derive.Definition]*state), byName: make(map[string]*state)}
 	known := make(map[string]*state)
@@ -138,7 +138,7 @@ func (d *Data) Indexes() (list []store.Index) {
 // A Write is one to derive from.
 type Write struct {
 	Tx     *store.Tx     // before it
-	Noted  *watch.Reader // of Tx, that notes what is read; nil: nobody wants to know
+	Noted  *watch.Reader // of Tx, that notes the paths that are read; nil: they are not noted
 	Writes []tree.ResolvedWrite
 	Admin  bool
 	Now    time.Time
@@ -163,10 +163,10 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 	return &Follows{r, d}, err
 }
 
-// Store stores what follows beside the tree.
+// Store stores the rows that follow.
 func (f *Follows) Store(tx *store.Tx) error {
 	for _, s := range f.Shared {
-		if err := tx.Kept().SetSources(f.data.states[s.Definition].ID, s.Place, s.Sources); err != nil {
+		if err := store.Kept(tx).SetSources(f.data.states[s.Definition].ID, s.Place, s.Sources); err != nil {
 			return err
 		}
 	}
@@ -208,5 +208,5 @@ func (b before) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
 // Sources is that of a derive.Tree.
 func (b before) Sources(definition string, place tree.Path) (int, error) {
 	b.note(place)
-	return b.write.Tx.Kept().Sources(b.data.byName[definition].ID, place)
+	return store.Kept(b.write.Tx).Sources(b.data.byName[definition].ID, place)
 }

@@ -233,7 +233,7 @@ func (c change) rules(r *entry.Rules) error {
 	return c.tx.Indexes().Declare(indexesOf(rules, data))
 }
 
-// data puts a data document in force. What follows from it comes as writes.
+// data puts a data document in force. The places that follow from it come as writes.
 func (c change) data(d *entry.Data) error {
 	var v versions.Version
 	if err := json.Unmarshal(d.Version, &v); err != nil {

@@ -133,7 +133,7 @@ const metaData = texts("data")
 // A DataChange gives a database another data document.
 type DataChange struct {
 	Document *derive.Document
-	Author   string // who changes it, for the history
+	Author   string // for the history
 	Comment  string // why, in their words
 	Restore  int64  // number of the version that it is a copy of; 0: none
 	IfHash   string // Hash of what must be in force; "": whatever is

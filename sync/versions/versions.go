@@ -76,7 +76,7 @@ func (v Version) same(w Version) bool {
 	return v.Hash == w.Hash && v.Options() == w.Options()
 }
 
-// Names of values that the store keeps beside those of the history.
+// Names of values that the store keeps, and that are not of the history.
 const (
 	metaRules        = texts("rules")  // source of the rules in force, if any were given
 	metaRulesOptions = "rules-options" // how to read it

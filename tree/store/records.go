@@ -25,8 +25,8 @@ const (
 // out exactly if it was not.
 func (tx *Tx) Dedup() dedup.Writes { return dedup.Of(entries{tx}, tx.store.options.WriterLimit) }
 
-// Kept returns the rows of declared data as of the transaction.
-func (tx *Tx) Kept() kept.Rows { return kept.Of(entries{tx}) }
+// Kept returns the rows of declared data as of a transaction.
+func Kept(tx *Tx) kept.Rows { return kept.Of(entries{tx}) }
 
 // Declare has the file say that there is a data document, durably: versions of Dogwood that
 // apply none refuse it from then on. It must come before the commit of the document.

@@ -1,4 +1,4 @@
-// Package kept has the rows that declared data needs beside the tree, in bucket e of a store:
+// Package kept has the rows that declared data needs and that are not in the tree, in bucket e of a store:
 // how many source nodes of a map share a place. They are the store's half of package derive,
 // and know nothing of documents: a definition is a number here.
 package kept

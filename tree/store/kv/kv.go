@@ -14,7 +14,7 @@ const (
 	Texts      Bucket = 't' // name → value; those that may be large
 	Writers    Bucket = 'w' // the writes that clients may send again; not in files of the first versions
 	Counts     Bucket = 'c' // container id → number of its children; not in files of the first versions
-	Declared   Bucket = 'e' // what declared data needs beside the tree; empty in files of formats below 4
+	Declared   Bucket = 'e' // rows of declared data; empty in files of formats below 4
 )
 
 // Buckets are all buckets of a file.
