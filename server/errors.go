@@ -42,6 +42,7 @@ var (
 	errDeactivated       = errors.New("the namespace is deactivated")
 	errTooManyNamespaces = errors.New("too many namespaces")
 	errBeingDropped      = fmt.Errorf("%w: it is being dropped", errNoNamespace)
+	errDropped           = &statusError{http.StatusNotFound, textDropped} // during a read
 	errExists            = &statusError{http.StatusConflict, "There is a database of this name."}
 )
 

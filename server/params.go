@@ -2,6 +2,8 @@ package server
 
 import (
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -106,4 +108,44 @@ func splitNamespace(path, query string) (string, string) {
 		return "/" + rest, strings.Join(pairs, "&")
 	}
 	return path, query
+}
+
+// readParams are the parameters that a read has, or that clients of Firebase send with one
+// and that mean nothing to a server of one's own: ac is the token of App Check in the JS SDK,
+// lastEventId what polyfills of EventSource have in place of the header (REST §1.3).
+var readParams = []string{
+	"auth", "access_token", "auth_variable_override", "ns", "x-http-method-override",
+	"orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
+	"shallow", "count", "explain", "children", "descending",
+	"print", "format", "callback", "download", "timeout",
+	"writeSizeLimit", "disableTriggers", "dryRun", "import",
+	"ac", "lastEventId", "v", "key", "alt", "prettyPrint", "quotaUser",
+}
+
+// cacheBusters are names under which pages send a number of their own, so that no cache
+// answers. So do names that begin with an underscore.
+var cacheBusters = []string{
+	"cachebust", "cachebuster", "cache", "nocache", "no-cache", "cb", "nonce",
+	"r", "rand", "random", "rnd", "t", "time", "timestamp", "ts",
+}
+
+// checkKnown refuses the first parameter of a read that has no meaning here.
+func checkKnown(ps params) error {
+	for _, p := range ps {
+		known := p.name == "" || p.name[0] == '_' || slices.Contains(readParams, p.name) ||
+			slices.ContainsFunc(cacheBusters, func(name string) bool { return strings.EqualFold(name, p.name) }) ||
+			strings.EqualFold(p.name, "x-http-method-override")
+		if !known {
+			return badRequest("Unknown parameter " + strconv.Quote(shortened(p.name)))
+		}
+	}
+	return nil
+}
+
+// shortened returns the beginning of a name, for an error text.
+func shortened(name string) string {
+	if len(name) > 64 {
+		return strings.ToValidUTF8(name[:64], "") + "…"
+	}
+	return name
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +36,42 @@ func TestFirstParameterWins(t *testing.T) {
 	}
 	if got := ps.fold("x-http-method-override"); got != "PUT" {
 		t.Errorf("fold = %q, want PUT", got)
+	}
+}
+
+// Reads refuse what they do not know; what clients of Firebase send is not unknown.
+func TestUnknownParameters(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	ts.admin("PUT", "/a.json", "1")
+	ts.admin("PUT", "/.settings/rules.json", `{"rules":{".read":true,".write":true}}`)
+	for query, want := range map[string]int{
+		"include=b":            400,
+		"fields=b":             400,
+		"limit=1":              400,
+		"orderby=%22%24key%22": 400,
+		"limittofirst=1":       400,
+		"auth=&Shallow=true":   400,
+		"_=1700000000000":      200,
+		"_dc=1&cacheBuster=2":  200,
+		"ts=3&nocache":         200,
+		"ac=token":             200,
+		"lastEventId=":         200,
+		"disableTriggers=true&writeSizeLimit=tiny&dryRun=true": 200,
+		"X-HTTP-Method-Override=GET":                           200,
+		"&&=1":                                                 200,
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			if got := ts.do(call{method, "/a.json?" + query, nil, ""}); got.StatusCode != want {
+				t.Errorf("%s ?%s: %d %s, want %d", method, query, got.StatusCode, got.body, want)
+			}
+		}
+		if got := ts.do(call{"PUT", "/a.json?" + query, nil, "1"}); got.StatusCode != 200 && !strings.Contains(query, "Override") {
+			t.Errorf("PUT ?%s: %d %s", query, got.StatusCode, got.body)
+		}
+	}
+	long := strings.Repeat("é", 100)
+	if got := ts.do(call{"GET", "/a.json?" + long + "=1", nil, ""}); !strings.Contains(got.body, `Unknown parameter \"é`) || strings.Contains(got.body, long) {
+		t.Errorf("a long name: %s", got.body)
 	}
 }
 

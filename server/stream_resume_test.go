@@ -154,7 +154,7 @@ func TestStreamResumes(t *testing.T) {
 				if client == nil {
 					client = http.Header{"Authorization": {"Bearer owner"}}
 				}
-				target := "/rooms.json?x=1" + c.query
+				target := "/rooms.json?_=1" + c.query
 				s := ts.resumed(target, "", client)
 				id := s.next().id
 				s.Close()

@@ -139,15 +139,8 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 	if err := p.Before(); err != nil {
 		return false, fault.Broken(err)
 	}
-	for _, w := range stored {
-		did, err := b.put(w, ready)
-		if err != nil {
-			return false, fault.Broken(err)
-		}
-		changed = changed || did
-	}
-	if !changed {
-		return false, nil
+	if changed, err = b.putAll(stored, ready); err != nil || !changed {
+		return false, fault.Broken(err)
 	}
 	b.dirty = true
 	if v.follows != nil {
@@ -203,14 +196,27 @@ func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 	return sorted
 }
 
-func (b *batch) put(w tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
-	if w.Priority {
-		return b.Tx.PutPriority(w.Path, w.Node)
+// putAll tells the store of writes, of neighbours that are values together.
+func (b *batch) putAll(writes []tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
+	for len(writes) > 0 {
+		n, did := 1, false
+		w := writes[0]
+		switch i, large := ready.part(w.Path); {
+		case w.Priority:
+			did, err = b.Tx.PutPriority(w.Path, w.Node)
+		case large:
+			did, err = ready.load.PutNode(b.Tx, i, w.Path)
+		default:
+			n = ready.values(writes)
+			did, err = b.Tx.PutAll(writes[:n])
+		}
+		if err != nil {
+			return false, err
+		}
+		changed = changed || did
+		writes = writes[n:]
 	}
-	if i, ok := ready.part(w.Path); ok {
-		return ready.load.PutNode(b.Tx, i, w.Path)
-	}
-	return b.Tx.Put(w.Path, w.Node)
+	return changed, nil
 }
 
 type syncWrite struct {

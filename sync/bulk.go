@@ -282,7 +282,7 @@ func (t *linkTask) put(b *batch, sums []tree.ResolvedWrite) (did []tree.Resolved
 			w.Node = w.Node.WithPriority(priority)
 		}
 		if err == nil && is == t.marks[i] {
-			_, err = b.put(w, nil)
+			_, err = b.putAll([]tree.ResolvedWrite{w}, nil)
 			did = append(did, w)
 		}
 		if err != nil {

@@ -365,6 +365,18 @@ func (p *prepared) part(at tree.Path) (i int, ok bool) {
 	return i, ok
 }
 
+// values returns how many of the first writes are values that were not stored before. The
+// first is.
+func (p *prepared) values(writes []tree.ResolvedWrite) int {
+	n := 1
+	for ; n < len(writes) && !writes[n].Priority; n++ {
+		if _, ok := p.part(writes[n].Path); ok {
+			break
+		}
+	}
+	return n
+}
+
 // orders returns writes in the order in which they are made and told, and in that in which the
 // store is told. p has them if the writes are its own.
 func (p *prepared) orders(writes []tree.ResolvedWrite) (told, stored []tree.ResolvedWrite) {

@@ -29,14 +29,24 @@ func (b *Builder) Child(key string, n Node) {
 	b.buf = piecewise.Append(b.buf, n.text)
 }
 
+// member adds a child as it stands in the text of another node: its quoted key and value.
+func (b *Builder) member(text string) {
+	b.separate()
+	b.buf = piecewise.Append(b.buf, text)
+}
+
 func (b *Builder) open(key string) {
+	b.separate()
+	b.buf = append(jsontext.AppendQuoted(piecewise.Grow(b.buf, 2*len(key)+len(`"":`)), key), ':')
+}
+
+func (b *Builder) separate() {
 	if len(b.buf) == 0 {
 		b.buf = append(b.buf, '{')
 	} else {
 		b.buf = append(b.buf, ',')
 	}
 	b.any = true
-	b.buf = append(jsontext.AppendQuoted(piecewise.Grow(b.buf, 2*len(key)+len(`"":`)), key), ':')
 }
 
 // Node returns the finished node: Empty if no child was added.

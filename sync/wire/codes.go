@@ -33,6 +33,9 @@ const FeatureGetIf = "h"
 // because a place of a unique map is taken is StatusConflict.
 const FeatureConflicts = "u"
 
+// FeatureList in the hello says that there is ActionList.
+const FeatureList = "l"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -43,6 +46,7 @@ var Features = []string{
 	FeatureReturns,
 	FeatureOnlyIf,
 	FeatureGetIf,
+	FeatureList,
 	FeatureConflicts,
 }
 
@@ -66,6 +70,7 @@ const (
 	ActionGetAll          = "bg" // an extension (FeatureGetAll)
 	ActionCount           = "cn" // an extension (FeatureCount)
 	ActionExplain         = "x"  // an extension (FeatureExplain)
+	ActionList            = "ls" // an extension (FeatureList)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"

@@ -135,11 +135,11 @@ func redirects(t *testing.T, httpPort, port int) {
 		status       int
 		location     string
 	}{
-		{"GET", host, 308, fmt.Sprintf("https://%s:%d/a.json?x=1", host, port)},
+		{"GET", host, 308, fmt.Sprintf("https://%s:%d/a.json?_=1", host, port)},
 		{"PUT", host, 403, ""},
 		{"GET", "evil.example.test", 421, ""},
 	} {
-		r, err := http.NewRequest(c.method, fmt.Sprintf("http://127.0.0.1:%d/a.json?x=1", httpPort), nil)
+		r, err := http.NewRequest(c.method, fmt.Sprintf("http://127.0.0.1:%d/a.json?_=1", httpPort), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func (tx *Tx) WriteJSON(w io.Writer, p tree.Path) error {
 	} else if !rest.IsRoot() { // below a blob
 		r = row{}
 	}
-	return tx.export(w, r, false)
+	return export(tx, w, r, false)
 }
 
 // WritePlain writes what was read, and is not linked yet, in the form of [tree.AppendPlain]. It
@@ -32,10 +32,10 @@ func (l *Load) WritePlain(tx *Tx, w io.Writer) error {
 	if !l.read {
 		return ErrLoadEnded
 	}
-	return tx.export(w, l.root, true)
+	return export(tx, w, l.root, true)
 }
 
-func (tx *Tx) export(w io.Writer, r row, plain bool) error {
+func export(tx *Tx, w io.Writer, r row, plain bool) error {
 	e := exporter{tx: tx, w: bufio.NewWriterSize(w, 64<<10), plain: plain}
 	if err := e.row(r); err != nil {
 		return err

@@ -119,6 +119,8 @@ func (m *model) step() {
 	p := m.path(4)
 	var err error
 	switch op := m.rnd.IntN(20); {
+	case op < 3:
+		err = m.update(p)
 	case op < 9:
 		n := m.node(2)
 		m.log = append(m.log, fmt.Sprintf("put %s %.80s", p, n.JSON()))
@@ -157,6 +159,31 @@ func (m *model) step() {
 	if err != nil {
 		m.t.Fatalf("%v\n%s", err, m.tail())
 	}
+}
+
+// update puts several values below p in one transaction, in an order that may be that of
+// their paths.
+func (m *model) update(p tree.Path) error {
+	var writes []tree.ResolvedWrite
+	for range 1 + m.rnd.IntN(12) {
+		at := p.Join(m.path(3))
+		if slices.ContainsFunc(writes, func(w tree.ResolvedWrite) bool { return w.Path.Contains(at) || at.Contains(w.Path) }) {
+			continue
+		}
+		n := tree.Empty
+		if m.rnd.IntN(4) > 0 {
+			n = m.node(1)
+		}
+		writes = append(writes, tree.ResolvedWrite{Target: tree.Target{Path: at}, Node: n})
+	}
+	if m.rnd.IntN(3) > 0 {
+		slices.SortFunc(writes, func(a, b tree.ResolvedWrite) int { return tree.ComparePaths(a.Path, b.Path) })
+	}
+	for _, w := range writes {
+		m.log = append(m.log, fmt.Sprintf("update %s %.80s", w.Path, w.Node.JSON()))
+		m.want = m.want.With(w.Path, w.Node)
+	}
+	return m.store.Update(func(tx *Tx) error { _, err := tx.PutAll(writes); return err })
 }
 
 func (m *model) indexes() []Index {

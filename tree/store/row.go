@@ -35,6 +35,9 @@ type row struct {
 
 func (r row) exists() bool { return r.tag != 0 }
 
+// packs reports whether the row is absent or has its node in itself.
+func (r row) packs() bool { return r.tag == 0 || r.tag == tagPacked }
+
 func packedRow(n tree.Node) row { return row{tag: tagPacked, node: n} }
 
 func (r row) encode() []byte { return r.append(nil) }

@@ -55,16 +55,66 @@ func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 // back. A write that the store refuses for its own reasons (a damaged row) so
 // fails the batch once, and the committer tries the others again without it.
 func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
-	steps, rest, err := edits(tx).descend(p)
+	_, changed, err = edits(tx).putRun([]tree.ResolvedWrite{{Target: tree.Target{Path: p}, Node: n}})
+	return changed, err
+}
+
+// PutAll puts the values of several writes in their places, in their order, as Put does.
+// The writes are of values and disjoint. It reports whether anything changed.
+//
+// Neighbours that are in one row, in the order of their paths, are one edit of it: an
+// update of a thousand fields of one object encodes its row once.
+func (tx *Tx) PutAll(writes []tree.ResolvedWrite) (changed bool, err error) {
+	for len(writes) > 0 {
+		n, did, err := edits(tx).putRun(writes)
+		if err != nil {
+			return false, err
+		}
+		changed = changed || did
+		writes = writes[n:]
+	}
+	return changed, nil
+}
+
+// putRun carries out the first n writes, which are in one row.
+func (e editor) putRun(writes []tree.ResolvedWrite) (n int, changed bool, err error) {
+	steps, rest, err := e.descend(writes[0].Path)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	last := steps[len(steps)-1]
-	replaced, changed := replacement(last.row, rest, n)
-	if !changed {
-		return false, nil
+	n = 1
+	if last.row.packs() && !rest.IsRoot() {
+		n = runBelow(last.path, writes)
 	}
-	return true, tx.Indexes().reindexed(steps, func() error { return edits(tx).replace(steps, replaced) })
+	var replaced tree.Node
+	if n == 1 {
+		replaced, changed = replacement(last.row, rest, writes[0].Node)
+	} else {
+		replaced = last.row.node.WithAll(last.path, writes[:n])
+		changed = replaced != last.row.node
+	}
+	if !changed {
+		return n, false, nil
+	}
+	return n, true, e.tx.Indexes().reindexed(steps, func() error { return e.replace(steps, replaced) })
+}
+
+// runBelow returns how many of the first writes are below p, in the order of their paths,
+// and no value behind a removal.
+func runBelow(p tree.Path, writes []tree.ResolvedWrite) int {
+	n := 1
+	for n < len(writes) && p.Contains(writes[n].Path) && follows(writes[n], writes[n-1]) {
+		n++
+	}
+	return n
+}
+
+func follows(w, before tree.ResolvedWrite) bool {
+	if before.Node.IsEmpty() && !w.Node.IsEmpty() {
+		return false
+	}
+	return tree.ComparePaths(before.Path, w.Path) < 0
 }
 
 // replacement returns what becomes of a row's node when n is put at rest below

@@ -133,7 +133,7 @@ func (l *Log) places(database, after uint64) (list []place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.segments {
-		if s.of[database] > after {
+		if s.of[database] > after && !s.going {
 			p := place{s.first, s.reader()}
 			p.in.at = s.from[database]
 			list = append(list, p)
@@ -149,7 +149,7 @@ func (l *Log) endOf(id, database, after uint64) (end int64, there, lost bool) {
 	defer l.mu.Unlock()
 	for _, s := range l.segments {
 		if s.id == id {
-			return s.end, true, false
+			return s.end, !s.going, s.going && s.of[database] > after
 		}
 	}
 	return 0, false, l.trimmed[database] > after

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
 // TestCursor: cursors that begin anywhere return every record of their database once and in
@@ -160,4 +162,62 @@ func TestCursorsFollow(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A hookedDisk calls a function when the file of a segment has left its name.
+type hookedDisk struct {
+	disk.Disk
+	left func()
+}
+
+func (d hookedDisk) Rename(from, to string) error {
+	err := d.Disk.Rename(from, to)
+	if strings.HasSuffix(from, segmentSuffix) {
+		d.left()
+	}
+	return err
+}
+
+func (d hookedDisk) Remove(name string) error {
+	err := d.Disk.Remove(name)
+	if strings.HasSuffix(name, segmentSuffix) {
+		d.left()
+	}
+	return err
+}
+
+// TestCursorInGoingSegment: from when on the file of a segment may be closed or filled again,
+// readers have it no more. They could read a closed file, or records of another place.
+func TestCursorInGoingSegment(t *testing.T) {
+	left := 0
+	var at *Cursor
+	l, err := OpenOn(hookedDisk{newMemDisk(1), func() {
+		left++
+		if _, ok, err := at.Next(); !errors.Is(err, ErrTrimmed) {
+			t.Error("a cursor in the segment got", ok, err)
+		}
+		if err := at.log.Cursor(1, 0).Find(func(Record) bool { return true }); err != nil {
+			t.Error("a new cursor got", err)
+		}
+	}}, Options{SegmentBytes: firstSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var last uint64
+	for len(l.segments) < 3 {
+		if last, err = l.Append(Record{Database: 1, Kind: FirstKind, Rows: make([]byte, firstSegment/4)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at = l.Cursor(1, 0)
+	if _, ok, err := at.Next(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := l.Release(1, last-1); err != nil {
+		t.Fatal(err)
+	}
+	if left == 0 {
+		t.Error("no segment went")
+	}
 }

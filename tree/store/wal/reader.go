@@ -82,7 +82,7 @@ func (l *Log) having(database, after uint64) (list []segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.segments {
-		if s.of[database] > after {
+		if s.of[database] > after && !s.going {
 			list = append(list, *s)
 		}
 	}

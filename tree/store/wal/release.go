@@ -8,10 +8,11 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 )
 
+// has reports whether readers may trust what they have read in a segment.
 func (l *Log) has(id uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.segments, func(s *segment) bool { return s.id == id })
+	return slices.ContainsFunc(l.segments, func(s *segment) bool { return s.id == id && !s.going })
 }
 
 // Databases returns the databases with records that are not released, or whose files need the
@@ -82,6 +83,7 @@ func (l *Log) recycle() error {
 			}
 			continue
 		}
+		old.going = true // before its file is: it stays so after an error, as the file may be gone
 		l.mu.Unlock()
 		if err := l.pool.add(old); err != nil {
 			return err

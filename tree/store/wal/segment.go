@@ -42,6 +42,7 @@ type segment struct {
 	of    map[uint64]uint64 // the last number of each database that has records in it
 	from  map[uint64]int64  // where the first record of each of them is
 	said  states            // what its records say, while the log is opened
+	going bool              // its file is given up or used again, so readers no longer have it
 }
 
 func (s *segment) name() string { return fmt.Sprintf("%016x-%016x%s", s.first, s.id, segmentSuffix) }
