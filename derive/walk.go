@@ -33,8 +33,8 @@ type walk struct {
 
 // WalkSources calls f for the source nodes of a definition behind a place, in the order of
 // paths. Of lists and of containers that are counted whole, these are the containers. It ends
-// after a number of steps, each of which reads a key; there must be more than a path has keys. It returns where it ended, and whether
-// there is more.
+// after a number of steps, which are keys that it reads. That must be more than a path has keys.
+// It returns where it ended, and whether there is more.
 func (d *Definition) WalkSources(t Keyed, from Place, steps int, f func(p tree.Path)) (at Place, more bool, err error) {
 	source := d.source
 	if d.Kind == Keep || d.whole {
