@@ -234,7 +234,7 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 	if s.out != nil {
 		w.Turn = s.out.Readers()
 	}
-	if large, err := s.isLarge(ctx, w); err == nil && large {
+	if large, err := largeOf(ctx, s, w); err == nil && large {
 		_ = s.waitAcked(ctx, 0)
 		if _, err := wr.writeLarge(ctx, w, span{}, &s.line); err == nil {
 			return nil

@@ -66,7 +66,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	}
 	w.sums = sumsOf(w)
 	w.Turn, w.Door = s.out.Readers(), DoorSocket
-	if large, err := s.isLarge(ctx, w); err != nil || large {
+	if large, err := largeOf(ctx, s, w); err != nil || large {
 		if err == nil {
 			err = s.writeLarge(ctx, r, w)
 		}
@@ -93,9 +93,9 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	})
 }
 
-// isLarge reports whether a write is large. What declared data make of it is looked at after
+// largeOf reports whether a write of a session is large. Declared data are asked about it after
 // the writes that were sent before it.
-func (s *Session) isLarge(ctx context.Context, w Write) (bool, error) {
+func largeOf(ctx context.Context, s *Session, w Write) (bool, error) {
 	if isLarge(w) || !s.db.data.Load().Spreads(w.Update) {
 		return isLarge(w), nil
 	}
