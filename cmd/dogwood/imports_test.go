@@ -78,7 +78,7 @@ var layers = map[string][]string{
 	"sync/echo":                        {},
 	"sync/queue":                       {"internal/fifo"},
 	"sdk-go":                           {"tree", "sync/wire", "sdk-go/internal/replica"},
-	"sdk-go/embed":                     {"sdk-go", "sync", "sync/outbox", "sync/wire", "rules", "tree", "tree/store/dirlock", "tree/store/durable", "sync/fault"},
+	"sdk-go/embed":                     {"derive", "sdk-go", "sync", "sync/versions", "sync/outbox", "sync/wire", "rules", "tree", "tree/store/dirlock", "tree/store/durable", "sync/fault"},
 	"sdk-go/internal/replica":          {"tree"},
 	"sdk-go/models/chat":               {"sdk-go", "sdk-go/models/internal/record"},
 	"sdk-go/models/org":                {"sdk-go", "sdk-go/models/internal/record"},

@@ -68,3 +68,13 @@ func TestRules(t *testing.T) {
 		t.Errorf("a = %s", got)
 	}
 }
+
+// What a data document declares follows from writes.
+func TestData(t *testing.T) {
+	s := New(t, Options{})
+	s.SetData(`{"format": "dogwood-data/1", "define": {"members": {"count": "/members/$g/$u", "to": "/sizes/$g"}}}`)
+	s.Set("members/g", `{"ana":true,"bo":true}`)
+	if got := s.Get("sizes"); got != `{"g":2}` {
+		t.Errorf("sizes = %s", got)
+	}
+}

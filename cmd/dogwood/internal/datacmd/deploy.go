@@ -104,8 +104,27 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 	if _, err := upload(e, db, query, tag, file, text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.Stdout, "The data document of %s is in force%s%s.\n", file, versioned.InDatabase(db), versioned.Data.VersionOf(e.Ctx, db, text))
-	return err
+	if _, err := fmt.Fprintf(e.Stdout, "The data document of %s is in force%s%s.\n", file, versioned.InDatabase(db), versioned.Data.VersionOf(e.Ctx, db, text)); err != nil {
+		return err
+	}
+	return printUnfinished(e, db)
+}
+
+// printUnfinished prints which definitions of a document that was just deployed are not ready.
+// Without an answer to that it is in force nonetheless.
+func printUnfinished(e *console.Env, db *client.Client) error {
+	list, err := statusOf(e, db)
+	if err != nil {
+		return nil
+	}
+	list = slices.DeleteFunc(list, func(s status) bool { return s.State == "ready" })
+	if len(list) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(e.Stdout, "\nNot ready yet (dogwood data status shows how far they are):"); err != nil {
+		return err
+	}
+	return printStatus(e.Stdout, list)
 }
 
 // upload sends a document to a server, to be checked or put in force.
