@@ -101,6 +101,9 @@ func (q *request) statusOf(err error) *statusError {
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, parseErrorText(e)}
 	}
+	if e := (*tree.LooksError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
 	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}

@@ -129,7 +129,7 @@ func parseFlag(ps params, name string) (bool, error) {
 // through keys with limitToFirst and an unquoted startAfter (REST §4.5).
 func (f *form) readShallow(ps params) error {
 	f.query.OrderBy = tree.ByKey
-	if ps.any("orderBy", "startAt", "endAt", "endBefore", "equalTo", "limitToLast") != "" {
+	if ps.any("orderBy", "startAt", "endAt", "endBefore", "equalTo", "limitToLast", "where", "maxVisited") != "" {
 		return badRequest("Mixing 'shallow' and querying parameters is not supported")
 	}
 	if err := checkOnce(ps, nil); err != nil {

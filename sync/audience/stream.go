@@ -2,7 +2,6 @@ package audience
 
 import (
 	"context"
-	"errors"
 
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -18,8 +17,8 @@ import (
 func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *outbox.Outbox) (*Listener, error) {
 	l := a.NewListener(r, out, 0, func(why error) {
 		text := "Permission denied"
-		if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
-			text = large.Error()
+		if outgrown(why) {
+			_, text = fault.Status(why)
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
 		out.Shut(ErrCancelled)
@@ -150,7 +149,10 @@ func (l *Listener) shownOf(v viewing, touched []tree.Path) (children []tree.Path
 			continue
 		}
 		value, exists, err := v.tx.Indexes().Value(l.read.Path.Join(child), q.Order())
-		if err != nil || !exists || !q.InRange(tree.Entry{Value: value, Key: key}) {
+		if err != nil {
+			return nil, false
+		}
+		if ok, err := selects(v.tx, l.read.Path, q, tree.Entry{Value: value, Key: key}, exists); err != nil || !ok {
 			return nil, false
 		}
 		children = append(children, child)

@@ -32,6 +32,10 @@ const FeatureGetIf = "h"
 // FeatureList in the hello says that there is ActionList.
 const FeatureList = "l"
 
+// FeatureFilters in the hello says that queries may have a filter, w, and with wm how many
+// children one read may look at.
+const FeatureFilters = "q"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -43,6 +47,7 @@ var Features = []string{
 	FeatureOnlyIf,
 	FeatureGetIf,
 	FeatureList,
+	FeatureFilters,
 }
 
 // Types of control messages (protocol §3, §14).
