@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dogwooddb/dogwood/rules/expression"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -98,13 +98,13 @@ func readFilter(ps params, q *tree.Query) error {
 	n := 0
 	if hasMost {
 		var err error
-		if n, err = strconv.Atoi(most); err != nil || n < 1 || n > expression.MaxLooks {
-			return badRequest(fmt.Sprintf("maxVisited must be an integer from 1 to %d", expression.MaxLooks))
+		if n, err = strconv.Atoi(most); err != nil || n < 1 || n > query.MaxLooks {
+			return badRequest(fmt.Sprintf("maxVisited must be an integer from 1 to %d", query.MaxLooks))
 		}
 	}
-	f, err := expression.NewFilter(text, n)
+	f, err := query.Filter(text, n)
 	if err != nil {
-		return badRequest(fmt.Sprintf("where: %d: %s", err.Offset+1, err.Msg))
+		return badRequest("where: " + err.Error())
 	}
 	q.Filter = f
 	return nil

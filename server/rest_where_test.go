@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// query puts parameters into a URL: name, value, name, value.
-func query(path string, list ...string) string {
+// withParams puts parameters into a URL: name, value, name, value.
+func withParams(path string, list ...string) string {
 	v := url.Values{}
 	for i := 0; i < len(list); i += 2 {
 		v.Set(list[i], list[i+1])
@@ -22,24 +22,24 @@ func TestWhere(t *testing.T) {
 	ts.admin("PUT", "/.json", `{"rooms":{"a":{"n":1,"type":"x"},"b":{"n":2,"type":"y"},"c":{"n":3,"type":"x"}},"secret":{"a":1},"few":{"a":1,"b":2}}`)
 	ts.admin("PUT", "/.settings/rules.json", `{"rules":{"rooms":{".read":true,".indexOn":"type"},"few":{".read":"query.limitToFirst <= 2"}}}`)
 	for _, c := range []struct{ target, want string }{
-		{query("/rooms.json", "where", "data.child('n').val() > 1", "shallow", "false"), `{"b":{"n":2,"type":"y"},"c":{"n":3,"type":"x"}}`},
-		{query("/rooms.json", "where", "data.child('n').val() > 1", "orderBy", `"type"`, "equalTo", `"x"`), `{"c":{"n":3,"type":"x"}}`},
-		{query("/rooms.json", "where", "data.child('n').val() < 3", "orderBy", `"$key"`, "limitToLast", "1"), `{"b":{"n":2,"type":"y"}}`},
-		{query("/rooms.json", "where", "data.child('type').val() == 'x'", "count", "true"), `2`},
-		{query("/rooms.json", "where", "key == 'b'", "children", "true"), `"count":3,"children":[{"k":"b","t":"o","n":2}],"more":false}`},
-		{query("/rooms.json", "where", "key == 'b'", "explain", "true"), `"where":"key == 'b'"`},
-		{query("/rooms.json", "where", "false"), `null`},
-		{query("/rooms/a/n.json", "where", "true"), `null`},
-		{query("/rooms.json", "where", "data.val()"), `where: 1: Expression must evaluate to a boolean.`},
-		{query("/rooms.json", "where", "root.exists()"), `where: 1: root is for rules only`},
-		{query("/rooms.json", "where", "true", "maxVisited", "100001"), `maxVisited must be an integer from 1 to 100000`},
-		{query("/rooms.json", "maxVisited", "5"), `maxVisited goes with where`},
-		{query("/rooms.json", "where", "true", "limitToFirst", "1"), `orderBy must be defined`},
-		{query("/rooms.json", "where", "true", "shallow", "true"), `Mixing 'shallow' and querying parameters`},
-		{query("/rooms.json", "where", "true", "orderBy", `"n"`), `Index not defined`},
-		{query("/secret.json", "where", "true"), `Permission denied`},
-		{query("/few.json", "orderBy", `"$key"`, "limitToFirst", "2"), `{"a":1,"b":2}`},
-		{query("/few.json", "orderBy", `"$key"`, "limitToFirst", "2", "where", "true"), `Permission denied`},
+		{withParams("/rooms.json", "where", "data.child('n').val() > 1", "shallow", "false"), `{"b":{"n":2,"type":"y"},"c":{"n":3,"type":"x"}}`},
+		{withParams("/rooms.json", "where", "data.child('n').val() > 1", "orderBy", `"type"`, "equalTo", `"x"`), `{"c":{"n":3,"type":"x"}}`},
+		{withParams("/rooms.json", "where", "data.child('n').val() < 3", "orderBy", `"$key"`, "limitToLast", "1"), `{"b":{"n":2,"type":"y"}}`},
+		{withParams("/rooms.json", "where", "data.child('type').val() == 'x'", "count", "true"), `2`},
+		{withParams("/rooms.json", "where", "key == 'b'", "children", "true"), `"count":3,"children":[{"k":"b","t":"o","n":2}],"more":false}`},
+		{withParams("/rooms.json", "where", "key == 'b'", "explain", "true"), `"where":"key == 'b'"`},
+		{withParams("/rooms.json", "where", "false"), `null`},
+		{withParams("/rooms/a/n.json", "where", "true"), `null`},
+		{withParams("/rooms.json", "where", "data.val()"), `where: 1: Expression must evaluate to a boolean.`},
+		{withParams("/rooms.json", "where", "root.exists()"), `where: 1: root is for rules only`},
+		{withParams("/rooms.json", "where", "true", "maxVisited", "100001"), `maxVisited must be an integer from 1 to 100000`},
+		{withParams("/rooms.json", "maxVisited", "5"), `maxVisited goes with where`},
+		{withParams("/rooms.json", "where", "true", "limitToFirst", "1"), `orderBy must be defined`},
+		{withParams("/rooms.json", "where", "true", "shallow", "true"), `Mixing 'shallow' and querying parameters`},
+		{withParams("/rooms.json", "where", "true", "orderBy", `"n"`), `Index not defined`},
+		{withParams("/secret.json", "where", "true"), `Permission denied`},
+		{withParams("/few.json", "orderBy", `"$key"`, "limitToFirst", "2"), `{"a":1,"b":2}`},
+		{withParams("/few.json", "orderBy", `"$key"`, "limitToFirst", "2", "where", "true"), `Permission denied`},
 	} {
 		if got := ts.do(call{"GET", c.target, nil, ""}); !strings.Contains(strings.ReplaceAll(got.body, `\"`, `"`), strings.ReplaceAll(c.want, `\"`, `"`)) {
 			t.Errorf("%s: %d %s, want %s", c.target, got.StatusCode, got.body, c.want)
@@ -84,13 +84,13 @@ func TestWhereLooks(t *testing.T) {
 			if count && strings.HasPrefix(want, "{") {
 				want = "1"
 			}
-			if got := ts.admin("GET", query("/rows.json", append(list, "count", fmt.Sprint(count))...), ""); !strings.Contains(got.body, want) {
+			if got := ts.admin("GET", withParams("/rows.json", append(list, "count", fmt.Sprint(count))...), ""); !strings.Contains(got.body, want) {
 				t.Errorf("maxVisited %s, limit %q: %.200s, want %s", c.most, c.limit, got.body, want)
 			}
 		}
 	}
 	// From the other end it is the first that is looked at.
-	if got := ts.admin("GET", query("/rows.json", "where", "data.child('n').val() == 299", "maxVisited", "1", "orderBy", `"$key"`, "limitToLast", "1"), ""); !strings.Contains(got.body, `{"k299":`) {
+	if got := ts.admin("GET", withParams("/rows.json", "where", "data.child('n').val() == 299", "maxVisited", "1", "orderBy", `"$key"`, "limitToLast", "1"), ""); !strings.Contains(got.body, `{"k299":`) {
 		t.Errorf("%s", got.body)
 	}
 }
@@ -100,7 +100,7 @@ func TestWhereStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts := serveTest(t, Options{Dev: true})
 		ts.admin("PUT", "/rooms.json", `{"a":{"type":"x"},"b":{"type":"y"}}`)
-		s := ts.follow(query("/rooms.json", "where", "data.child('type').val() == 'x'", "print", "silent"))
+		s := ts.follow(withParams("/rooms.json", "where", "data.child('type').val() == 'x'", "print", "silent"))
 		defer s.Close()
 		if b := s.next(); !strings.Contains(b.data, `{"path":"/","data":{"a":{"type":"x"}}}`) {
 			t.Fatal(b)

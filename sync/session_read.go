@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -54,7 +55,7 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	if len(b.CompoundHash) <= maxCompoundBytes {
 		v.compound = strings.Clone(b.CompoundHash)
 	}
-	v.query, err = parseQuery(v.raw)
+	v.query, err = query.Parse(v.raw)
 	return v, err
 }
 

@@ -55,7 +55,7 @@ func (e *LooksError) Error() string {
 	return fmt.Sprintf("the filter has looked at %d children without an end; narrow the range, or set maxVisited to at most 100000", e.Most)
 }
 
-// Unfiltered returns the query without its filter, for those who decide about it. It has no
+// Unfiltered returns the query without its filter, as the rules decide about it. It has no
 // limit, because a filter looks at children beyond it.
 func (q Query) Unfiltered() Query {
 	if q.Filter != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Queries with a filter. A view with one is a view like any other: what begins to match comes
-// in, and what ceases to match leaves. What is different is that a child has to be looked at,
+// in, and what ceases to match leaves. But a child has to be looked at,
 // before and after the write, and that this takes time in the committer.
 
 // maxSpent is how much the filters of all views together may spend on one write: bytes of

@@ -1,4 +1,6 @@
-package sync
+// Package query reads the query objects of the realtime protocol, and the filters that they
+// have in common with REST.
+package query
 
 import (
 	"fmt"
@@ -10,8 +12,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// parseQuery reads the query object of a listen or get (protocol §5.2).
-func parseQuery(raw string) (tree.Query, error) {
+// Parse reads the query object of a listen or get (protocol §5.2).
+func Parse(raw string) (tree.Query, error) {
 	var q tree.Query
 	if raw == "" {
 		return q, nil
@@ -36,7 +38,7 @@ func parseQuery(raw string) (tree.Query, error) {
 }
 
 // setFilter reads w and wm: a filter, and how many children one read may look at.
-func setFilter(q *tree.Query, o gjson.Result) error {
+func setFilter(q *tree.Query, o gjson.Result) (err error) {
 	w, most := o.Get("w"), o.Get("wm")
 	if !w.Exists() {
 		return nil
@@ -44,15 +46,26 @@ func setFilter(q *tree.Query, o gjson.Result) error {
 	if w.Type != gjson.String {
 		return fmt.Errorf("%w: w must be a string", fault.ErrQuery)
 	}
-	if most.Exists() && (most.Type != gjson.Number || most.Num != float64(int32(most.Num)) || most.Num < 1 || most.Num > expression.MaxLooks) {
-		return fmt.Errorf("%w: wm must be an integer from 1 to %d", fault.ErrQuery, expression.MaxLooks)
+	if most.Exists() && (most.Type != gjson.Number || most.Num != float64(int32(most.Num)) || most.Num < 1 || most.Num > MaxLooks) {
+		return fmt.Errorf("%w: wm must be an integer from 1 to %d", fault.ErrQuery, MaxLooks)
 	}
-	f, err := expression.NewFilter(w.String(), int(most.Num))
-	if err != nil {
-		return fmt.Errorf("%w: w: %d: %s", fault.ErrQuery, err.Offset+1, err.Msg)
+	if q.Filter, err = Filter(w.String(), int(most.Num)); err != nil {
+		return fmt.Errorf("%w: w: %w", fault.ErrQuery, err)
 	}
-	q.Filter = f
 	return nil
+}
+
+// MaxLooks is the most children that a read with a filter may ask to look at.
+const MaxLooks = expression.MaxLooks
+
+// Filter compiles a filter that may look at so many children, 0 for the usual number. The
+// error has the place and the text of a mistake.
+func Filter(text string, looks int) (tree.Filter, error) {
+	f, err := expression.NewFilter(text, looks)
+	if err != nil {
+		return nil, fmt.Errorf("%d: %s", err.Offset+1, err.Msg)
+	}
+	return f, nil
 }
 
 func setOrder(q *tree.Query, i gjson.Result) error {
