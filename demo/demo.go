@@ -17,7 +17,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
+	"html"
 	"io/fs"
 	"net/http"
 	"path"
@@ -61,10 +61,7 @@ func New(o Options) (*Demo, error) {
 		}
 		name := e.Name()
 		if name == "index.html" {
-			if body, err = fill(body, o); err != nil {
-				return nil, fmt.Errorf("demo: page: %w", err)
-			}
-			name = ""
+			name, body = "", fill(body, o)
 		}
 		d.files[name] = newFile(e.Name(), body)
 	}
@@ -72,14 +69,9 @@ func New(o Options) (*Demo, error) {
 }
 
 // fill puts the options into the page.
-func fill(page []byte, o Options) ([]byte, error) {
-	t, err := template.New("page").Parse(string(page))
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, o)
-	return b.Bytes(), err
+func fill(page []byte, o Options) []byte {
+	r := strings.NewReplacer("{{.Sample}}", html.EscapeString(o.Sample), "{{.Namespace}}", html.EscapeString(o.Namespace))
+	return []byte(r.Replace(string(page)))
 }
 
 func newFile(name string, body []byte) file {

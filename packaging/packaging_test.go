@@ -4,6 +4,7 @@ package packaging
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -68,8 +69,9 @@ func TestReleaseNamesFiles(t *testing.T) {
 			Ldflags      []string
 			Goos, Goarch []string
 		}
-		Before struct{ Hooks []string }
-		Nfpms  []struct {
+		Before   struct{ Hooks []string }
+		Archives []struct{ Files []any }
+		Nfpms    []struct {
 			Formats  []string
 			Contents []struct{ Src, Dst string }
 			Scripts  map[string]string
@@ -101,17 +103,67 @@ func TestReleaseNamesFiles(t *testing.T) {
 	for _, f := range n.Contents {
 		files = append(files, f.Src)
 	}
+	for _, a := range c.Archives {
+		for _, f := range a.Files {
+			if file, ok := f.(map[string]any); ok {
+				f = file["src"]
+			}
+			files = append(files, fmt.Sprint(f))
+		}
+	}
+	for _, name := range []string{"alerts.yml", "dashboard.json"} {
+		if got := count(files, "packaging/monitoring/"+name); got != 2 {
+			t.Errorf("%s is in %d of: archives, packages", name, got)
+		}
+	}
 	for _, f := range n.Scripts {
 		files = append(files, f)
 	}
 	for _, hook := range c.Before.Hooks {
-		files = append(files, strings.TrimPrefix(hook, "sh "))
+		if script, ok := strings.CutPrefix(hook, "sh "); ok {
+			files = append(files, script)
+		}
 	}
 	for _, f := range files {
 		if !isThere(t, f) {
 			t.Errorf(".goreleaser.yaml names %s, which is not there", f)
 		}
 	}
+}
+
+// maxProgramBytes bounds a stripped program: 20 MB, of 2^20 bytes each. The documentation that
+// releases have in it comes on top of that, with at most 2 MB (internal/sitezip).
+const maxProgramBytes = 20 << 20
+
+// TestProgramSize: the program is small, as releases build it but for the documentation.
+func TestProgramSize(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dogwood")
+	cmd := exec.Command("go", "build", "-C", root, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, "./cmd/dogwood")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := info.Size()
+	if site, err := os.Stat(filepath.Join(root, "cmd/dogwood/internal/docsite/built/site.zip")); err == nil {
+		size -= site.Size()
+	}
+	t.Logf("the program for Linux on amd64 has %.2f MiB", float64(size)/(1<<20))
+	if size > maxProgramBytes {
+		t.Errorf("the program for Linux on amd64 has %d bytes, at most %d: docs/releasing.md says what is in it", size, maxProgramBytes)
+	}
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
 }
 
 // TestScripts: the shell can read the scripts.

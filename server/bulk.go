@@ -225,7 +225,7 @@ func getData(q *request) (answer, error) {
 		return getValue(q)
 	}
 	return sendSpooled(q, typeJSON, f.download, func(w io.Writer) error {
-		ctx, cancel := newReadContext(q.r.Context(), q.form.timeout)
+		ctx, cancel := newReadContext(q.r.Context(), q.gone(), q.form.timeout)
 		defer cancel()
 		return q.db.Export(ctx, q.view(), w)
 	})

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
+
+	dsync "github.com/dogwooddb/dogwood/sync"
 )
 
 // doorsOfDatabases are all requests that create, show and drop databases.
@@ -224,4 +227,46 @@ func TestDropBesideRequests(t *testing.T) {
 	if files := droppedFiles(t, dir); int64(len(files)) != gone.Load() || created.Load() != gone.Load()+left {
 		t.Errorf("%d were created, %d dropped, %d files of dropped ones, %d is left", created.Load(), gone.Load(), len(files), left)
 	}
+}
+
+// TestDropEndsReads: a drop does not wait for a long read, which is told why it ends.
+func TestDropEndsReads(t *testing.T) {
+	ts := serveTest(t, Options{Dir: t.TempDir(), Namespaces: []string{"main"}, DefaultNamespace: "main", AdminSecrets: []string{"sesame"}})
+	ts.record(call{"POST", "/.settings/databases.json", sesame(), `{"name":"test"}`}, 200)
+	var value strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&value, `,"k%06d":{"x":1}`, i)
+	}
+	ts.record(call{"PUT", "/.json?ns=test&print=silent", sesame(), "{" + value.String()[1:] + "}"}, 204)
+	ns, err := ts.spaces.find("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ctx, cancel := newReadContext(t.Context(), ns.gone, readTimeout)
+		defer cancel()
+		read := dsync.Read{Caller: dsync.Caller{Admin: true}, OneShot: true}
+		ended <- ns.db.Load().Export(ctx, read, &firstWrite{func() {
+			close(began)
+			<-ns.gone
+		}})
+	}()
+	<-began
+	ts.record(call{"DELETE", "/.settings/databases/test.json", sesame(), ""}, 200)
+	err = <-ended
+	if e := (&request{}).statusOf(err); e.status != 404 || e.text != textDropped {
+		t.Errorf("the read ends with %v, answered by %d %s", err, e.status, e.text)
+	}
+}
+
+// A firstWrite calls a function when it is written to first.
+type firstWrite struct{ called func() }
+
+func (w *firstWrite) Write(p []byte) (int, error) {
+	if w.called != nil {
+		w.called()
+		w.called = nil
+	}
+	return len(p), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -41,6 +42,7 @@ var (
 	errDeactivated       = errors.New("the namespace is deactivated")
 	errTooManyNamespaces = errors.New("too many namespaces")
 	errBeingDropped      = fmt.Errorf("%w: it is being dropped", errNoNamespace)
+	errDropped           = &statusError{http.StatusNotFound, textDropped} // during a read
 	errExists            = &statusError{http.StatusConflict, "There is a database of this name."}
 )
 
@@ -107,6 +109,12 @@ func (q *request) statusOf(err error) *statusError {
 	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
+	if e := (*fault.TakenError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusConflict, e.Text}
+	}
+	if e := (*declared.DataError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusConflict, e.Error()}
+	}
 	if e := (*fault.NoIndexError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
@@ -118,6 +126,9 @@ func (q *request) statusOf(err error) *statusError {
 		{peer.ErrTooMany, http.StatusTooManyRequests, textTooMany},
 		{fault.ErrDenied, http.StatusUnauthorized, textDenied},
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
+		{declared.ErrChanged, http.StatusPreconditionFailed, "The data document has changed."},
+		{declared.ErrImport, http.StatusConflict, declared.ErrImport.Error()},
+		{versions.ErrNoDataVersion, http.StatusNotFound, "There is no such version of the data document."},
 		{versions.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{fault.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{fault.ErrLimit, http.StatusServiceUnavailable, textUnavailable},

@@ -16,7 +16,7 @@ func TestReadContext(t *testing.T) {
 		q := &request{r: httptest.NewRequest("GET", "/a.json", nil).WithContext(parent)}
 		q.form.timeout = time.Minute
 
-		ctx, end := newReadContext(q.r.Context(), q.form.timeout)
+		ctx, end := newReadContext(q.r.Context(), nil, q.form.timeout)
 		if d, ok := ctx.Deadline(); !ok || time.Until(d) != time.Minute {
 			t.Errorf("it ends in %v, want a minute", time.Until(d))
 		}
@@ -30,11 +30,11 @@ func TestReadContext(t *testing.T) {
 		}
 		end()
 
-		ctx, end = newReadContext(q.r.Context(), q.form.timeout)
+		ctx, end = newReadContext(q.r.Context(), nil, q.form.timeout)
 		end()
 		<-ctx.Done() // a call after the end does not wait, and leaves no timer
 
-		ctx, end = newReadContext(q.r.Context(), q.form.timeout)
+		ctx, end = newReadContext(q.r.Context(), nil, q.form.timeout)
 		defer end()
 		first := q.readContext()
 		first.end()

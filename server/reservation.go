@@ -79,7 +79,7 @@ func (v *reservation) acquirePlace(places *limit.Share) error {
 	if places.Try(1) == nil { // the context needs a timer to wait
 		return nil
 	}
-	ctx, cancel := newReadContext(v.ctx, v.form.timeout)
+	ctx, cancel := newReadContext(v.ctx, nil, v.form.timeout)
 	defer cancel()
 	return places.Acquire(ctx, 1)
 }
@@ -199,14 +199,16 @@ func (v *reservation) release() {
 	v.answer.End()
 }
 
-// A readContext is the context of a read, which ends with the request or after the
-// time that it allows. Reads look at Err now and then, and most are over before
-// they do; a timer is only started for those that wait.
+// A readContext is the context of a read, which ends with the request, after the
+// time that it allows, or when the database is dropped, since a drop waits for reads.
+// Reads look at Err now and then, and most are over before they do; a timer is only
+// started for those that wait.
 //
 // context.WithTimeout would start a timer for each read, and most reads are over in
 // microseconds.
 type readContext struct {
-	context.Context // of the request
+	context.Context                 // of the request
+	gone            <-chan struct{} // closed when the database is dropped; nil: it stays
 	ends            time.Time
 
 	once   sync.Once
@@ -216,8 +218,8 @@ type readContext struct {
 
 // newReadContext returns the context of a read that ends after a time at the latest, and
 // what has to be called when the read is over.
-func newReadContext(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	c := &readContext{Context: ctx, ends: time.Now().Add(timeout)}
+func newReadContext(ctx context.Context, gone <-chan struct{}, timeout time.Duration) (context.Context, context.CancelFunc) {
+	c := &readContext{Context: ctx, gone: gone, ends: time.Now().Add(timeout)}
 	return c, c.end
 }
 
@@ -228,7 +230,7 @@ func (q *request) readContext() *readContext {
 	if c.Context != nil {
 		c = new(readContext)
 	}
-	c.Context, c.ends = q.r.Context(), time.Now().Add(q.form.timeout)
+	c.Context, c.gone, c.ends = q.r.Context(), q.gone(), time.Now().Add(q.form.timeout)
 	return c
 }
 
@@ -265,5 +267,10 @@ func (c *readContext) Err() error {
 	if !time.Now().Before(c.ends) {
 		return context.DeadlineExceeded
 	}
-	return nil
+	select {
+	case <-c.gone:
+		return errDropped
+	default:
+		return nil
+	}
 }

@@ -206,10 +206,8 @@ func New(o Options) (*Server, error) {
 		refusals: refusals,
 	}
 	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
+	s.front = front.New(front.Options{Dev: o.Dev, Demo: o.Dev && o.Demo != nil})
 	var err error
-	if s.front, err = front.New(front.Options{Dev: o.Dev, Demo: o.Dev && o.Demo != nil}); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
 	if s.gate, err = newGate(o); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

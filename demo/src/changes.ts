@@ -1,5 +1,5 @@
-// Where the database changes, as the server tells its owner: the paths of all writes, whoever
-// made them. No value comes with them.
+// Where the database changes, as the server tells its owner: the paths of the writes
+// of all clients. No value comes with them.
 
 import { network } from './client.js'
 import { namespace, owner } from './model.js'

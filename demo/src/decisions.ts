@@ -1,5 +1,5 @@
 // How the rules decided, as the server tells: the reports of its rules tools, of all
-// operations on this database, whoever did them.
+// operations on this database by all clients.
 
 import { network } from './client.js'
 import { debounced, Signal } from './dom.js'

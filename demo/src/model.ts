@@ -53,10 +53,10 @@ export const namespace = document.body.dataset.namespace ?? sample
 
 export const model: Model = models[sample] ?? models.chat!
 
-/** Acts without rules, as whoever runs the server. */
+/** The owner of the server, to whom no rules apply. */
 export const owner: Person = { id: 'owner', name: 'Owner of the server', owner: true }
 
-/** The name of whoever has a uid, as far as the page knows it. */
+/** The name of the person with a uid, or the uid if the page does not know the person. */
 export const nameOf = (uid: string): string => model.people.find(person => person.uid === uid)?.name ?? uid
 
 export const personOf = (id: string): Person | undefined => model.people.find(person => person.id === id)

@@ -21,7 +21,7 @@ const STATES: Record<string, string> = {
   refused: 'Refused'
 }
 
-// To be offline is no failure: somebody has chosen it.
+// Being offline is no failure: the user has chosen it.
 const DOTS: Record<string, string> = { connected: 'good', connecting: 'busy', offline: 'off' }
 
 export function page(client: Client, views: readonly View[]): void {

@@ -1,5 +1,5 @@
-// The list of decisions, newest first, each with the rules that were asked. What is the same
-// again and again, as when clients listen to a place, is one entry with a number.
+// The list of decisions, newest first, each with the rules that were asked. Equal
+// decisions, as when clients listen to a place again and again, are one entry with a number.
 
 import { reasonOf, shown } from './attempt.js'
 import { type Decision, decisions } from './decisions.js'

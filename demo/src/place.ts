@@ -1,6 +1,6 @@
-// One place of the tree: its value as it changes, and a field to write to it. What has few
-// rows below it is listened to and shown as a whole. Of all else a page of keys is shown,
-// with the values that are found beside them.
+// One place of the tree: its value as it changes, and a field to write to it. A place with
+// few rows below it is listened to and shown as a whole. Any other place is shown as a page
+// of keys, with the values that are found beside them.
 
 import { ref, set } from '@dogwood/client'
 import { outcomeOf, showOutcome } from './attempt.js'

@@ -43,7 +43,7 @@ export class Tree {
     setTimeout(() => this.changes.check())
   }
 
-  /** Who reads: the owner of the server, who may read everything, or somebody else. */
+  /** Chooses the reader: the owner of the server, who may read everything, or a person. */
   choice(user: Person): HTMLSelectElement {
     const people = [owner, user, ...model.people.filter(one => one !== user)]
     const select = h('select', null, ...people.map(one => h('option', { value: one.id }, one.name)))

@@ -2,7 +2,7 @@ package coverage
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"slices"
 	"strings"
 
@@ -11,9 +11,9 @@ import (
 
 // markup returns the source of a rule with an element around each boolean
 // sub-expression. Their spans are nested, as the expressions are.
-func markup(r rules.RuleCoverage) template.HTML {
+func markup(r rules.RuleCoverage) string {
 	if len(r.Expressions) == 0 {
-		return template.HTML(fmt.Sprintf(`<span class="x leaf %s">%s</span>`, stateOf(r.Counts), template.HTMLEscapeString(r.Source)))
+		return fmt.Sprintf(`<span class="x leaf %s">%s</span>`, stateOf(r.Counts), html.EscapeString(r.Source))
 	}
 	m := marker{src: r.Source, list: slices.Clone(r.Expressions)}
 	slices.SortStableFunc(m.list, func(a, b rules.ExprCoverage) int {
@@ -24,7 +24,7 @@ func markup(r rules.RuleCoverage) template.HTML {
 	})
 	m.until(len(r.Source))
 	m.text(len(r.Source))
-	return template.HTML(m.out.String())
+	return m.out.String()
 }
 
 // A marker writes the source from left to right. Everything that is not an
@@ -56,7 +56,7 @@ func (m *marker) until(end int) {
 // text writes the source up to a byte.
 func (m *marker) text(to int) {
 	if to > m.at {
-		m.out.WriteString(template.HTMLEscapeString(m.src[m.at:to]))
+		m.out.WriteString(html.EscapeString(m.src[m.at:to]))
 		m.at = to
 	}
 }

@@ -11,7 +11,6 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"mime"
 	"net/http"
 	"regexp"
@@ -27,7 +26,28 @@ var pageText string
 //go:embed page.css
 var style string
 
-var page = template.Must(template.New("page").Parse(pageText))
+// Parts of the page. They are put together by hand: html/template, which is in no other part
+// of the program, would add 500 KB to it.
+const (
+	petal = `<path d="M16 15C11 11.5 9.8 6.5 12 3.2 13.4 1.2 15 2.6 16 4c1-1.4 2.6-2.8 4-.8C22.2 6.5 21 11.5 16 15z" transform="rotate(%d 16 16)"/>`
+
+	kindDev = "\nIt is a development server, which makes a database when one is first used."
+
+	linkDemo = `<li><a href="/demo/">Demonstration</a>
+<p>The sample in a browser: live data, and how the rules decide.</p></li>
+`
+	hintDemo = `<li>Demonstration
+<p>The command <code>dogwood dev --sample chat</code> starts a server that has one.</p></li>
+`
+	tryDev = `<h2>Try it</h2>
+<p>Data are at paths that end with <code>.json</code>:</p>
+<pre tabindex="0"><code>curl -X PUT 'http://` + hostMark + `/hello.json' \
+  -H 'Authorization: Bearer owner' -d '"world"'
+curl 'http://` + hostMark + `/hello.json' \
+  -H 'Authorization: Bearer owner'</code></pre>
+`
+	nothingElse = "<p>There is nothing else to see here without an account of an application that uses it.</p>\n"
+)
 
 // policy allows the style of the page and nothing else: no script, no request, no frame.
 var policy = strings.Join([]string{
@@ -58,16 +78,21 @@ type Page struct {
 }
 
 // New returns the page of a server.
-func New(o Options) (*Page, error) {
-	var b bytes.Buffer
-	err := page.Execute(&b, map[string]any{
-		"Dev": o.Dev, "Demo": o.Demo, "Docs": Docs, "Host": hostMark,
-		"Style": template.CSS(style), "Turns": []int{0, 90, 180, 270},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("first page: %w", err)
+func New(o Options) *Page {
+	kind, demo, hint, rest := "", "", "", nothingElse
+	if o.Dev {
+		kind, hint, rest = kindDev, hintDemo, tryDev
 	}
-	return &Page{b.Bytes()}, nil
+	if o.Demo {
+		demo, hint = linkDemo, ""
+	}
+	var petals strings.Builder
+	for _, turn := range []int{0, 90, 180, 270} {
+		fmt.Fprintf(&petals, petal, turn)
+	}
+	text := strings.NewReplacer("{{style}}", style, "{{petals}}", petals.String(), "{{kind}}", kind, "{{demo}}", demo,
+		"{{docs}}", Docs, "{{hint}}", hint, "{{rest}}", rest).Replace(pageText)
+	return &Page{[]byte(text)}
 }
 
 // longestHost is that of a name in DNS with a port.

@@ -34,18 +34,9 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-func newTest(t *testing.T, o Options) *Page {
-	t.Helper()
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // The host comes from the client.
 func TestHostIsNotRepeatedBlindly(t *testing.T) {
-	p := newTest(t, Options{Dev: true})
+	p := New(Options{Dev: true})
 	for host, want := range map[string]string{
 		"127.0.0.1:9100":          "'http://127.0.0.1:9100/hello.json'",
 		"[::1]:9000":              "'http://[::1]:9000/hello.json'",
@@ -72,7 +63,7 @@ func TestPages(t *testing.T) {
 		{Options{Dev: true, Demo: true}, []string{demo, try}, []string{command}},
 		{Options{}, nil, []string{demo, command, try, "development", "shop.example"}},
 	} {
-		body := string(newTest(t, c.o).For("shop.example"))
+		body := string(New(c.o).For("shop.example"))
 		for _, text := range append(c.has, "<h1>Dogwood</h1>", Docs, "dogwood docs") {
 			if !strings.Contains(body, text) {
 				t.Errorf("%+v: no %q in %s", c.o, text, body)
@@ -91,7 +82,7 @@ func TestPages(t *testing.T) {
 
 // The policy allows the style that is in the page as it is.
 func TestPolicyAllowsTheStyle(t *testing.T) {
-	body := string(newTest(t, Options{}).For(""))
+	body := string(New(Options{}).For(""))
 	_, rest, _ := strings.Cut(body, "<style>")
 	in, _, _ := strings.Cut(rest, "</style>")
 	h := http.Header{}

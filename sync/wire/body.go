@@ -21,6 +21,7 @@ type Body struct {
 	WriteID    string // w of put and merge, an extension (FeatureWriteIDs)
 	HasWriteID bool
 	Returns    bool // v of put and merge, an extension (FeatureReturns)
+	Conflicts  bool // u of put and merge, an extension (FeatureConflicts)
 
 	Query        string // q, raw object
 	HasQuery     bool
@@ -60,6 +61,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "v":
 		b.Returns = raw == "1"
 		ok, want = b.Returns, "1"
+	case "u":
+		b.Conflicts = raw == "1"
+		ok, want = b.Conflicts, "1"
 	case "q":
 		b.Query, b.HasQuery = raw, true
 		ok, want = isObject(raw), "an object"

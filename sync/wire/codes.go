@@ -29,6 +29,10 @@ const FeatureOnlyIf = "c"
 // GotSame if the value still has it, else with the value in a member v.
 const FeatureGetIf = "h"
 
+// FeatureConflicts in the hello says that puts and merges may ask, with u, that a refusal
+// because a place of a unique map is taken is StatusConflict.
+const FeatureConflicts = "u"
+
 // FeatureList in the hello says that there is ActionList.
 const FeatureList = "l"
 
@@ -47,6 +51,7 @@ var Features = []string{
 	FeatureOnlyIf,
 	FeatureGetIf,
 	FeatureList,
+	FeatureConflicts,
 	FeatureFilters,
 }
 
@@ -106,6 +111,7 @@ const (
 	StatusInvalidParameters = "invalid_parameters"
 	StatusDataStale         = "datastale"
 	StatusTooBig            = "too_big"
+	StatusConflict          = "conflict" // only of writes that ask for it (FeatureConflicts)
 	StatusInvalidToken      = "invalid_token"
 	StatusExpiredToken      = "expired_token"
 	StatusUnavailable       = "unavailable"

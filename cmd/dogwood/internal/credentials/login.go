@@ -27,6 +27,7 @@ func (Login) Help() string {
 commands need no more than --profile NAME, or the variable DOGWOOD_PROFILE. A profile of
 the same name is replaced. The secret is in a file in the configuration directory of the
 user, and no other user can read it. It is sent to this server only, and never printed.
+A development server ("dogwood dev") accepts every secret, which the command says.
 
 Examples:
 
@@ -64,6 +65,9 @@ func (c *Login) Run(e *console.Env) error {
 	}
 	if u.Scheme == "http" && !client.IsLoopback(u.Hostname()) {
 		fmt.Fprintf(e.Stderr, "warning: %s is not encrypted: others in the network can read the secret when it is sent\n", p.URL)
+	}
+	if acceptsAll(e, p) {
+		fmt.Fprintf(e.Stderr, "warning: %s is a development server, which accepts every secret: it does not check this one\n", p.URL)
 	}
 	fmt.Fprintf(e.Stdout, "%s accepts the secret. Use it with --profile %s, or DOGWOOD_PROFILE=%[2]s.\n", p.URL, name)
 	return nil
@@ -104,6 +108,26 @@ func verify(e *console.Env, p profile.Profile) error {
 		return db.Refusal(resp)
 	}
 	return nil
+}
+
+// acceptsAll reports whether the server that p names is a development server, for which no
+// secret is wrong. Only those answer the request that finds an emulator.
+func acceptsAll(e *console.Env, p profile.Profile) bool {
+	db, err := client.WithSecret(e, p.URL, p.Namespace, p.Secret)
+	if err != nil {
+		return false
+	}
+	r, err := db.Request(e.Ctx, http.MethodGet, "/emulators", nil, nil)
+	if err != nil {
+		return false
+	}
+	r.URL.Path = strings.TrimSuffix(r.URL.Path, ".json") // it is not data
+	resp, err := db.Answer(r)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
 }
 
 // Logout removes a profile.

@@ -23,7 +23,7 @@ type Command struct {
 	File     string `arg:"" optional:"" help:"File to write, compressed if its name ends with .gz. An existing file is replaced when everything has arrived." placeholder:"FILE"`
 	Into     string `help:"Replace this database of a Dogwood server, and write no file." env:"-" placeholder:"DATABASE"`
 	AuthFile string `help:"File that holds a credential of an administrator for the source: a database secret, or an access token of Google." type:"path" env:"-" placeholder:"FILE"`
-	PartSize int64  `help:"Most bytes of one answer. What is larger is read in parts." default:"268435456" env:"-" placeholder:"BYTES"`
+	PartSize int64  `help:"Most bytes of one answer. A larger value is read in parts." default:"268435456" env:"-" placeholder:"BYTES"`
 	Force    bool   `short:"f" help:"Do not ask for confirmation before --into replaces a database. Only users at a terminal are asked." env:"-"`
 	client.Flags
 }

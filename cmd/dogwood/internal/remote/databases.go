@@ -225,7 +225,7 @@ type purgeDatabase struct {
 }
 
 func (purgeDatabase) Help() string {
-	return `Deletes the file. What was in the database is lost then, unless there is a backup.
+	return `Deletes the file. The data of the database are lost, unless there is a backup.
 
 Examples:
 

@@ -57,8 +57,9 @@ With --exec, the command finds the server in FIREBASE_DATABASE_EMULATOR_HOST, wh
 official SDKs read, and DOGWOOD_URL, which dogwood reads. Signals are passed on to it.
 
 --export-on-exit writes when all clients are gone and their onDisconnect operations are
-carried out, also after SIGINT and SIGTERM. It replaces an earlier export in one step. A
-second signal ends the server without it.
+carried out, also after SIGINT and SIGTERM. Requests and queued writes have 10 seconds for
+that; then they are refused, and the export does not have them. It replaces an earlier
+export in one step. A second signal ends the server without it.
 
 The page at / says what the server is and leads to the documentation. With --sample,
 every database begins with the sample, whatever its name, and the page at /demo/ shows
