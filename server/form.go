@@ -23,6 +23,7 @@ type form struct {
 	export  bool
 	explain bool
 	count   bool
+	changes bool // of a stream: only what happens from now on
 	pages   bool // children: the children are described, page by page
 	reverse bool // descending: from the end to the start
 	pretty  bool
@@ -78,6 +79,9 @@ func parseForm(ps params, method string) (f form, err error) {
 // readSelection reads which children are asked for, and in which form.
 func (f *form) readSelection(ps params) (err error) {
 	if f.pages, err = parseFlag(ps, "children"); err != nil {
+		return err
+	}
+	if f.changes, err = parseFlag(ps, "changes"); err != nil {
 		return err
 	}
 	if f.reverse, err = parseFlag(ps, "descending"); err != nil {

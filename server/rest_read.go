@@ -27,6 +27,9 @@ func getValue(q *request) (answer, error) {
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
 		return streamValue(q)
 	}
+	if q.form.changes {
+		return answer{}, badRequest("changes goes with event streams")
+	}
 	if q.form.count {
 		return answerBriefly(q, readCount)
 	}

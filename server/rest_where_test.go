@@ -123,3 +123,24 @@ func TestWhereStream(t *testing.T) {
 		}
 	})
 }
+
+// A stream of changes has no view first, and comes back with what it missed.
+func TestChangesStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ts := serveTest(t, Options{Dev: true})
+		ts.admin("PUT", "/rooms.json", `{"a":{"n":1},"b":{"n":2}}`)
+		ts.want("GET", "/rooms.json?changes=true", "", 400, errorBody("changes goes with event streams"))
+		for _, target := range []string{"/rooms.json?changes=true", withParams("/rooms.json", "changes", "true", "orderBy", `"$key"`, "limitToLast", "1"), withParams("/rooms.json", "changes", "true", "where", "data.child('n').val() >= 2")} {
+			ts.admin("PUT", "/rooms/b/n.json", "2")
+			s := ts.follow(target)
+			if b := s.next(); b.String() != "keep-alive null" {
+				t.Fatalf("%s begins with %s", target, b)
+			}
+			ts.admin("PUT", "/rooms/b/n.json", "3")
+			if b := s.next(); b.String() != `put {"path":"/b/n","data":3}` {
+				t.Fatalf("%s goes on with %s", target, b)
+			}
+			s.Close()
+		}
+	})
+}

@@ -31,6 +31,8 @@ type viewSpec struct {
 	tag   int64
 	hash  string // of what the client has, "" for nothing
 
+	changes bool // only what happens from now on
+
 	compound string // compound hash of what the client has, "" for none
 }
 
@@ -44,7 +46,7 @@ const hashLength = 28
 
 func readView(r wire.Request) (v viewSpec, err error) {
 	b := r.Body
-	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag}
+	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag, changes: b.Changes}
 	if v.path, err = readPath(b); err != nil {
 		return v, err
 	}
@@ -132,7 +134,7 @@ func (v viewSpec) has(n tree.Node) bool {
 // It runs on the goroutine that sends, long after the request. The listen may
 // have ended, or the client may have another identity by then.
 func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
-	n, err := l.View()
+	n, err := viewOf(l, v)
 	switch {
 	case errors.Is(err, audience.ErrGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
@@ -152,13 +154,21 @@ func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
-	if v.has(n) {
+	if v.changes || v.has(n) {
 		return [][]byte{reply}
 	}
 	if push := v.pushMerges(n); push != nil {
 		return [][]byte{push, reply}
 	}
 	return [][]byte{l.Push(n), reply}
+}
+
+// viewOf begins to follow a view, and reads it unless the client wants changes alone.
+func viewOf(l *audience.Listener, v viewSpec) (n tree.Node, err error) {
+	if v.changes {
+		return tree.Empty, l.Begin()
+	}
+	return l.View()
 }
 
 // readPath reads the path of a request that needs one.

@@ -27,9 +27,13 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 	if err := l.Attach(ctx); err != nil {
 		return nil, err
 	}
-	if from, ok := l.shown.Marks.Read(last); ok {
+	from, ok := l.shown.Marks.Read(last)
+	switch {
+	case ok:
 		l.Show(0, func() [][]byte { return l.comeBack(from) })
-	} else {
+	case r.Changes:
+		l.Show(0, func() [][]byte { return l.blocks(noView) })
+	default:
 		l.Show(0, l.resync)
 	}
 	return l, nil
@@ -84,6 +88,15 @@ func (l *Listener) blocks(f func(v viewing, brief bool) (*outbox.Event, error)) 
 	}
 	e.Position = at
 	return [][]byte{e.Block(&l.shown)}
+}
+
+// noView is the first event of a listener that has asked for changes alone. It begins to
+// follow the view, and has the position of the state behind which they are.
+func noView(viewing, bool) (*outbox.Event, error) { return nil, nil }
+
+// Begin begins to follow the view without reading it.
+func (l *Listener) Begin() error {
+	return l.look(func(viewing, bool) error { return nil })
 }
 
 // whole is the event of the whole view.

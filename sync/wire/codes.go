@@ -40,6 +40,10 @@ const FeatureList = "l"
 // children one read may look at.
 const FeatureFilters = "q"
 
+// FeatureChanges in the hello says that a listen with chg is sent what changes from then on,
+// and no view first.
+const FeatureChanges = "a"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -53,6 +57,7 @@ var Features = []string{
 	FeatureList,
 	FeatureConflicts,
 	FeatureFilters,
+	FeatureChanges,
 }
 
 // Types of control messages (protocol §3, §14).
