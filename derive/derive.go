@@ -32,7 +32,8 @@ type Change struct {
 
 // A Result is what a write becomes.
 type Result struct {
-	Writes  []tree.ResolvedWrite // the whole update, at disjoint targets: what was written and what follows
+	Writes  []tree.ResolvedWrite // the whole update, at disjoint targets: what was written and then what follows
+	Follow  []string             // the definitions that the last of Writes follow from
 	Derived []Derived            // what follows, in the order of definitions and places
 	Shared  []Shared
 	Timers  []Timer
@@ -88,13 +89,38 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	}
 	r := &run{
 		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin), work: make([]work, len(d.definitions)),
-		update: newUpdate(c.Writes),
+		update: newUpdate(c.Writes), spoken: make(map[tree.Path]*Definition),
 	}
 	if err := r.derive(); err != nil {
 		return nil, err
 	}
-	r.result.Writes, r.result.Skipped = r.update.list(), r.skipped
+	r.divide()
+	r.result.Skipped = r.skipped
 	return r.result, nil
+}
+
+// divide puts what follows behind the writes that were asked for. A place of a map follows if a
+// touched node determines its value, also if it was written: a caller that may write the
+// node may write it.
+func (r *run) divide() {
+	asked := make(map[tree.Target]bool, len(r.Writes))
+	for _, w := range r.Writes {
+		asked[w.Target] = true
+	}
+	var follow []tree.ResolvedWrite
+	for _, w := range r.update.list() {
+		d := r.spoken[w.Path]
+		if d == nil && !asked[w.Target] {
+			d = r.update.by[w.Path]
+		}
+		if d == nil {
+			r.result.Writes = append(r.result.Writes, w)
+			continue
+		}
+		follow = append(follow, w)
+		r.result.Follow = append(r.result.Follow, d.Name)
+	}
+	r.result.Writes = append(r.result.Writes, follow...)
 }
 
 // A run derives from one write.
@@ -105,10 +131,11 @@ type run struct {
 	result   *Result
 	bounds   bounds
 	update   *update
-	work     []work // by the position of definitions
-	looked   int    // nodes that were touched or compared
-	changes  int    // places that change
-	bytes    int    // of these
+	work     []work                    // by the position of definitions
+	spoken   map[tree.Path]*Definition // places of maps that touched nodes say something about
+	looked   int                       // nodes that were touched or compared
+	changes  int                       // places that change
+	bytes    int                       // of these
 	err      error
 }
 

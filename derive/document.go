@@ -69,6 +69,7 @@ type Definition struct {
 	After    time.Duration // of expire; 0: at a time that the node has
 	By       []string      // of index: child paths
 
+	text      string  // without comments and layout
 	position  int     // in the document
 	level     int     // of its target in Document.levels
 	source    pattern // of the nodes that it looks at
@@ -89,6 +90,19 @@ func (d *Definition) Target() string {
 		return ""
 	}
 	return d.target.String()
+}
+
+// Text returns the definition as it is written, without comments and layout. Those of one
+// text do the same.
+func (d *Definition) Text() string { return d.text }
+
+// List returns the pattern of the nodes whose children are kept or indexed, "" if the
+// definition does neither.
+func (d *Definition) List() string {
+	if d.Kind != Keep && d.Kind != Index {
+		return ""
+	}
+	return d.source[:len(d.source)-1].String()
 }
 
 // exclusive reports whether the definition alone says what is at its target. A list that is

@@ -27,6 +27,12 @@ func (r *run) deriveMap(d *Definition, w *work) {
 		if r.err != nil {
 			return
 		}
+		if had {
+			r.spoken[was.place] = d
+		}
+		if has {
+			r.spoken[is.place] = d
+		}
 		if had == has && was == is {
 			continue
 		}

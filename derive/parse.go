@@ -131,7 +131,9 @@ func (p *parser) definition(m *hujson.ObjectMember) {
 		return
 	}
 	line, col := p.doc.Pos(m.Name.StartOffset)
-	d := &Definition{Name: name, Pos: Pos{line, col}, position: len(p.definitions)}
+	text := m.Value.Clone()
+	text.Minimize()
+	d := &Definition{Name: name, Pos: Pos{line, col}, position: len(p.definitions), text: string(text.Pack())}
 	r := reader{parser: p, Definition: d, at: m.Value.StartOffset, members: make(map[string]*hujson.Value)}
 	before := len(p.errs)
 	if r.kind(obj) {

@@ -10,8 +10,9 @@ import (
 // any time.
 type update struct {
 	writes []tree.ResolvedWrite
-	gone   []bool              // of writes: an edit has replaced it
-	at     map[tree.Target]int // where writes are that are not gone
+	gone   []bool                    // of writes: an edit has replaced it
+	at     map[tree.Target]int       // where writes are that are not gone
+	by     map[tree.Path]*Definition // of writes that follow
 	sorted []tree.ResolvedWrite
 }
 
@@ -25,7 +26,7 @@ type edit struct {
 }
 
 func newUpdate(writes []tree.ResolvedWrite) *update {
-	u := &update{writes: slices.Clone(writes), gone: make([]bool, len(writes)), at: make(map[tree.Target]int, len(writes))}
+	u := &update{writes: slices.Clone(writes), gone: make([]bool, len(writes)), at: make(map[tree.Target]int, len(writes)), by: make(map[tree.Path]*Definition)}
 	for i, w := range writes {
 		u.at[w.Target] = i
 	}
@@ -110,6 +111,7 @@ func (u *update) merge(edits []edit, r *run) error {
 			u.at[tree.Target{Path: e.path}] = len(u.writes)
 			u.writes = append(u.writes, tree.ResolvedWrite{Target: tree.Target{Path: e.path}, Node: e.node})
 			u.gone = append(u.gone, false)
+			u.by[e.path] = e.by
 		}
 	}
 	for i, list := range inside {

@@ -20,16 +20,17 @@ import (
 // With a tracer it asks all rules that concern the request, and notes the outcome
 // of each. The decision is the same.
 type decider struct {
-	ctx    context.Context
-	q      *Request
-	tracer *tracer // nil for Check
-	target int     // index of the write being decided
-	asked  int     // rules that were asked so far
-	failed *rule   // the first .validate that failed
-	denied bool    // whether a target of a write has no grant
-	err    error   // what ended the decision
-	begun  bool    // whether e is in use
-	e      eval.Evaluation
+	ctx     context.Context
+	q       *Request
+	tracer  *tracer // nil for Check
+	target  int     // index of the write being decided
+	asked   int     // rules that were asked so far
+	failed  *rule   // the first .validate that failed
+	refused int     // its target
+	denied  bool    // whether a target of a write has no grant
+	err     error   // what ended the decision
+	begun   bool    // whether e is in use
+	e       eval.Evaluation
 }
 
 // deciders are reused, since every operation needs one and an evaluation is large.
@@ -50,7 +51,7 @@ func (d *decider) end() {
 		}
 		d.e.End()
 	}
-	d.ctx, d.q, d.tracer, d.target, d.asked, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, 0, nil, false, nil, false
+	d.ctx, d.q, d.tracer, d.target, d.refused, d.asked, d.failed, d.denied, d.err, d.begun = nil, nil, nil, 0, 0, 0, nil, false, nil, false
 	deciders.Put(d)
 }
 
@@ -189,12 +190,12 @@ func above(p, rest tree.Path) tree.Path {
 	return p
 }
 
-// write decides a write: all its targets must be granted, and what they leave
-// behind must be valid. The empty write is a no-op that needs no grant.
+// write decides a write: all its targets must be granted, but for those that follow from
+// others, and what they leave behind must be valid. The empty write is a no-op that needs no grant.
 func (d *decider) write(root *node) Decision {
 	decision := Decision{Allow: true}
 	asked := d.q.Writes
-	for i, w := range asked {
+	for i, w := range d.q.asked() {
 		d.target = i
 		granted := d.grant(root, w.Path)
 		if decision.Allow && (i == 0 || !granted.Allow) {
@@ -205,6 +206,9 @@ func (d *decider) write(root *node) Decision {
 			break
 		}
 	}
+	if d.q.Grants {
+		return decision
+	}
 	for i, w := range asked {
 		if d.done() {
 			break
@@ -213,7 +217,7 @@ func (d *decider) write(root *node) Decision {
 		d.validate(root, w)
 	}
 	if decision.Allow && d.failed != nil {
-		decision = Decision{Rule: d.failed.Path}
+		decision = Decision{Rule: d.failed.Path, Target: d.refused}
 	}
 	return decision
 }
@@ -273,7 +277,7 @@ func (d *decider) container(n *node, p, rest tree.Path) {
 // valid asks a .validate rule of a node that exists.
 func (d *decider) valid(r *rule, p tree.Path) {
 	if !d.holds(r, p) && d.failed == nil {
-		d.failed = r
+		d.failed, d.refused = r, d.target
 	}
 }
 

@@ -26,6 +26,8 @@ type Request struct {
 	Query  tree.Query           // of a read
 	Plain  bool                 // a read without query parameters
 	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
+	Follow []string             // the definitions that the last of Writes follow from: no .write is asked for these
+	Grants bool                 // only whether there are grants is asked of a write, and not whether it is valid
 	Unread bool                 // the data of the writes was not read, since no rule can allow them; their nodes are empty
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
@@ -79,4 +81,18 @@ type Decision struct {
 	// have granted and did not.
 	// It is "" if no rule was asked.
 	Rule string
+
+	// Target is the position in Request.Writes of the write whose .validate failed.
+	Target int
+}
+
+// asked returns the writes that need a grant: those that do not follow from others.
+func (q *Request) asked() []tree.ResolvedWrite { return q.Writes[:len(q.Writes)-len(q.Follow)] }
+
+// FollowsFrom returns what a write follows from, "" if it does not follow from another.
+func (q *Request) FollowsFrom(target int) string {
+	if i := target - len(q.asked()); i >= 0 && i < len(q.Follow) {
+		return q.Follow[i]
+	}
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -105,6 +106,12 @@ func (q *request) statusOf(err error) *statusError {
 	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
+	if e := (*fault.TakenError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusConflict, e.Text}
+	}
+	if e := (*declared.DataError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusConflict, e.Error()}
+	}
 	if e := (*fault.NoIndexError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
@@ -116,6 +123,9 @@ func (q *request) statusOf(err error) *statusError {
 		{peer.ErrTooMany, http.StatusTooManyRequests, textTooMany},
 		{fault.ErrDenied, http.StatusUnauthorized, textDenied},
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
+		{declared.ErrChanged, http.StatusPreconditionFailed, "The data document has changed."},
+		{declared.ErrImport, http.StatusConflict, declared.ErrImport.Error()},
+		{versions.ErrNoDataVersion, http.StatusNotFound, "There is no such version of the data document."},
 		{versions.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{fault.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{fault.ErrLimit, http.StatusServiceUnavailable, textUnavailable},

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -21,6 +23,8 @@ type form struct {
 	export  bool
 	explain bool
 	count   bool
+	pages   bool // children: the children are described, page by page
+	reverse bool // descending: from the end to the start
 	pretty  bool
 	silent  bool
 
@@ -65,15 +69,38 @@ func parseForm(ps params, method string) (f form, err error) {
 	if f.timeout, err = parseTimeout(ps); err != nil {
 		return f, err
 	}
-	if f.shallow {
-		err = f.readShallow(ps)
-	} else {
-		f.query, err = parseQuery(ps)
-	}
-	if err == nil {
+	if err = f.readSelection(ps); err == nil {
 		err = checkKnown(ps)
 	}
 	return f, err
+}
+
+// readSelection reads which children are asked for, and in which form.
+func (f *form) readSelection(ps params) (err error) {
+	if f.pages, err = parseFlag(ps, "children"); err != nil {
+		return err
+	}
+	if f.reverse, err = parseFlag(ps, "descending"); err != nil {
+		return err
+	}
+	switch {
+	case f.pages && f.shallow:
+		return badRequest("Mixing 'shallow' and children is not supported")
+	case f.reverse && !f.pages:
+		return badRequest("descending goes with children=true; the children of an object are in the order of their keys")
+	case f.shallow:
+		return f.readShallow(ps)
+	case f.pages && ps.any("orderBy") == "":
+		ps = append(ps[:len(ps):len(ps)], param{"orderBy", `"$key"`})
+	}
+	f.query, err = parseQuery(ps)
+	if err == nil && f.pages && f.query.Limit > dsync.MaxPage {
+		err = badRequest(fmt.Sprintf("A page has at most %d children", dsync.MaxPage))
+	}
+	if f.pages && f.query.Limit == 0 {
+		f.query.Limit = dsync.DefaultPage
+	}
+	return err
 }
 
 func (f *form) readPrint(ps params) error {

@@ -21,7 +21,7 @@ func getValue(q *request) (answer, error) {
 	if err := q.open(); err != nil {
 		return answer{}, err
 	}
-	if err := checkCount(q); err != nil {
+	if err := checkForms(q); err != nil {
 		return answer{}, err
 	}
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
@@ -29,6 +29,9 @@ func getValue(q *request) (answer, error) {
 	}
 	if q.form.count {
 		return answerBriefly(q, readCount)
+	}
+	if q.form.pages {
+		return answerBriefly(q, readPage)
 	}
 	if q.form.explain {
 		return answerWith(q, explainRead)
@@ -164,9 +167,24 @@ func readCount(ctx context.Context, q *request) (answer, error) {
 	return q.json(func(dst []byte) []byte { return strconv.AppendInt(dst, int64(n), 10) }), nil
 }
 
-// checkCount refuses what makes no sense with count=true.
-func checkCount(q *request) error {
+// readPage answers with a page that describes children:
+// GET /rooms.json?children=true&limitToFirst=200&startAfter="k"
+func readPage(ctx context.Context, q *request) (answer, error) {
+	page, err := dsync.Children(ctx, q.db, q.view(), q.form.reverse)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := q.reserve(page.Size()); err != nil {
+		return answer{}, err
+	}
+	return q.json(page.AppendJSON), nil
+}
+
+// checkForms refuses what makes no sense with count=true or children=true.
+func checkForms(q *request) error {
 	switch f := &q.form; {
+	case f.pages:
+		return checkPages(q)
 	case !f.count:
 		return nil
 	case f.shallow:
@@ -179,6 +197,22 @@ func checkCount(q *request) error {
 		return badRequest("count is not supported for priorities")
 	case q.cond != (conditions{}):
 		return badRequest("Mixing count and ETag requests is not supported")
+	}
+	return nil
+}
+
+func checkPages(q *request) error {
+	switch {
+	case q.form.count:
+		return badRequest("Mixing count and children is not supported")
+	case q.form.explain:
+		return badRequest("Mixing explain and children is not supported")
+	case q.form.export:
+		return badRequest("Mixing format and children is not supported")
+	case q.target.Priority:
+		return badRequest("children is not supported for priorities")
+	case q.cond != (conditions{}):
+		return badRequest("Mixing children and ETag requests is not supported")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -75,13 +76,16 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 // fail that would make the client send it again: the memory for the answer was taken
 // before (await).
 func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer, err error) {
-	w.Turn, w.Door = q.readers, dsync.DoorREST
+	w.Turn, w.Door, w.Conflicts = q.readers, dsync.DoorREST, true
 	if q.form.explain {
 		explained, err = explainWrite(q, w)
 		return nil, explained, err
 	}
 	w.Quota = q.s.peers.Resources(q.peer).Quota
 	c, err = q.db.Write(q.r.Context(), w)
+	if c != nil && c.Kept > 0 {
+		q.w.Header().Set("X-Dogwood-Kept", strconv.Itoa(c.Kept))
+	}
 	return c, answer{}, err
 }
 

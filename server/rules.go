@@ -9,8 +9,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 )
@@ -101,15 +103,24 @@ func readRulesChange(q *request) (c versions.Change, err error) {
 			return c, badRequest(err.Error())
 		}
 	}
-	c.Comment, _ = q.params.get("comment")
-	if !validComment(c.Comment) {
-		return c, badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
+	c.Comment, c.IfHash, err = readChange(q)
+	return c, err
+}
+
+// readChange reads what an upload says of itself: a comment, and the hash of what must be
+// in force.
+func readChange(q *request) (comment, ifHash string, err error) {
+	comment, _ = q.params.get("comment")
+	if !validComment(comment) {
+		return "", "", errComment
 	}
 	if tag := strings.TrimSpace(q.r.Header.Get("If-Match")); tag != "*" {
-		c.IfHash = strings.Trim(tag, `"`)
+		ifHash = strings.Trim(tag, `"`)
 	}
-	return c, nil
+	return comment, ifHash, nil
 }
+
+var errComment = badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
 
 func validComment(s string) bool {
 	return len(s) <= maxComment && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
@@ -131,10 +142,9 @@ func getRulesVersions(q *request) (answer, error) {
 // getRulesVersion answers with the source of a version:
 // GET /.settings/rules/versions/7.json
 func getRulesVersion(q *request) (answer, error) {
-	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, "/.settings/rules/versions/"), ".json")
-	number, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || !isJSON {
-		return answer{}, errNotFound
+	number, err := versionIn(q, "/.settings/rules/versions/")
+	if err != nil {
+		return answer{}, err
 	}
 	_, source, err := q.db.RulesVersion(number)
 	if err != nil {
@@ -143,18 +153,38 @@ func getRulesVersion(q *request) (answer, error) {
 	return rulesText(source), nil
 }
 
+// versionIn returns the number of a version in a path.
+func versionIn(q *request, prefix string) (int64, error) {
+	text, isJSON := strings.CutSuffix(strings.TrimPrefix(q.path, prefix), ".json")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !isJSON {
+		return 0, errNotFound
+	}
+	return number, nil
+}
+
+// A rollback is the body of a request for one.
+type rollback struct {
+	Version int64  `json:"version"`
+	Comment string `json:"comment"`
+}
+
+func readRollback(q *request) (body rollback, err error) {
+	if _, err := readSetting(q, &body); err != nil {
+		return body, err
+	}
+	if !validComment(body.Comment) {
+		return body, errComment
+	}
+	return body, nil
+}
+
 // postRollback puts the rules of an earlier version in force, as a new version:
 // POST /.settings/rules/rollback.json {"version":7}
 func postRollback(q *request) (answer, error) {
-	var body struct {
-		Version int64  `json:"version"`
-		Comment string `json:"comment"`
-	}
-	if _, err := readSetting(q, &body); err != nil {
+	body, err := readRollback(q)
+	if err != nil {
 		return answer{}, err
-	}
-	if !validComment(body.Comment) {
-		return answer{}, badRequest("comment must be a text of at most " + strconv.Itoa(maxComment) + " bytes")
 	}
 	old, source, err := q.db.RulesVersion(body.Version)
 	if err != nil {
@@ -248,4 +278,111 @@ func (n *namespaces) defaultRules(name string) *rules.Ruleset {
 		return r
 	}
 	return n.opts.Rules
+}
+
+// getDataDocument answers with the data document as it was uploaded (REST §12.7).
+func getDataDocument(q *request) (answer, error) {
+	d := q.db.Data()
+	if d == nil {
+		return answer{}, errNoDocument
+	}
+	return rulesText(d.Source()), nil
+}
+
+var errNoDocument = &statusError{http.StatusNotFound, "There is no data document."}
+
+// putDataDocument checks a data document and, unless dryRun is given, puts it in force:
+// PUT /.settings/data.json. Parameters are those of rules.
+func putDataDocument(q *request) (answer, error) {
+	c := versions.DataChange{Author: rulesAuthor(q)}
+	var err error
+	if c.Comment, c.IfHash, err = readChange(q); err != nil {
+		return answer{}, err
+	}
+	src, err := q.text(derive.MaxDocument + 1)
+	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
+		src, err = strings.Repeat(" ", derive.MaxDocument+1), nil // Parse has the text
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	if c.Document, err = derive.Parse(src); err == nil {
+		err = declared.Supported(c.Document)
+	}
+	if err != nil {
+		return answer{}, badRequest(err.Error())
+	}
+	if dry, _ := q.params.get("dryRun"); dry == "true" {
+		if c.IfHash != "" && c.IfHash != hashOf(q.db.Data()) {
+			return answer{}, declared.ErrChanged
+		}
+		return q.jsonText(`{"status":"ok"}`), nil
+	}
+	v, err := q.db.ChangeData(q.r.Context(), c)
+	if err != nil {
+		return answer{}, err
+	}
+	a := q.jsonText(`{"status":"ok"}`)
+	a.tag = rulesTag(v.Hash)
+	return a, nil
+}
+
+func hashOf(d *derive.Document) string {
+	if d == nil {
+		return ""
+	}
+	return versions.Hash(d.Source())
+}
+
+// getDataVersions lists the versions that are kept, newest first:
+// GET /.settings/data/versions.json
+func getDataVersions(q *request) (answer, error) {
+	list, err := q.db.DataHistory()
+	if err != nil {
+		return answer{}, err
+	}
+	if list == nil {
+		list = []versions.Version{}
+	}
+	return q.encode(list)
+}
+
+// getDataVersion answers with the text of a version: GET /.settings/data/versions/7.json
+func getDataVersion(q *request) (answer, error) {
+	number, err := versionIn(q, "/.settings/data/versions/")
+	if err != nil {
+		return answer{}, err
+	}
+	_, source, err := q.db.DataVersion(number)
+	if err != nil {
+		return answer{}, err
+	}
+	return rulesText(source), nil
+}
+
+// postDataRollback puts the document of an earlier version in force, as a new version:
+// POST /.settings/data/rollback.json {"version":7}
+func postDataRollback(q *request) (answer, error) {
+	body, err := readRollback(q)
+	if err != nil {
+		return answer{}, err
+	}
+	old, source, err := q.db.DataVersion(body.Version)
+	if err != nil {
+		return answer{}, err
+	}
+	document, err := derive.Parse(source)
+	if err == nil {
+		err = declared.Supported(document)
+	}
+	if err != nil {
+		return answer{}, badRequest(err.Error())
+	}
+	v, err := q.db.ChangeData(q.r.Context(), versions.DataChange{
+		Document: document, Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return q.encode(map[string]any{"status": "ok", "version": v.Number})
 }

@@ -56,8 +56,8 @@ func wantsEvents(h http.Header) bool {
 // client that has gone, is still an ordinary error then. After the status there is only
 // one way to tell of an error, which is an event.
 func streamValue(q *request) (answer, error) {
-	if q.form.shallow || q.form.explain || q.form.count || q.cond != (conditions{}) || q.target.Priority {
-		return answer{}, badRequest("shallow, count, explain, ETags and priorities are not supported for event streams")
+	if q.form.shallow || q.form.explain || q.form.count || q.form.pages || q.cond != (conditions{}) || q.target.Priority {
+		return answer{}, badRequest("shallow, count, explain, children, ETags and priorities are not supported for event streams")
 	}
 	wake := make(chan struct{}, 1)
 	out := outbox.New(outbox.EventStream, q.s.opts.OutboxBytes, func() {

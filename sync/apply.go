@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/quota"
@@ -21,11 +22,12 @@ import (
 // rules, then the condition itself. So the answer tells a caller no more than
 // mayCompareFor allows.
 type writeTask struct {
-	write  Write
-	commit Commit
-	ready  *prepared // what was done before; nil: nothing
-	noted  bool      // it changed something
-	probe  bool      // only its condition is checked, and whether it was carried out before
+	write   Write
+	commit  Commit
+	ready   *prepared         // what was done before; nil: nothing
+	noted   bool              // it changed something
+	follows *declared.Follows // by declared data; nil: nothing can
+	probe   bool              // only its condition is checked, and whether it was carried out before
 }
 
 func (t *writeTask) size() int64 {
@@ -58,7 +60,7 @@ func costOfText(text string) time.Duration {
 }
 
 func (t *writeTask) apply(b *batch) error {
-	t.commit, t.noted = Commit{}, false // of an attempt that was given up
+	t.commit, t.noted, t.follows = Commit{}, false, nil // of an attempt that was given up
 	switch w := &t.write; {
 	case w.ID != nil:
 		return b.once(*w.ID, w.Caller, func() error { return t.carryOut(b) })
@@ -94,8 +96,11 @@ func (t *writeTask) carryOut(b *batch) error {
 	if v.denied != nil {
 		return v.denied
 	}
-	t.commit = Commit{Writes: v.writes, Now: v.now}
-	if t.noted, err = b.change(w, v.writes, t.ready); err != nil {
+	t.commit = Commit{Writes: v.asked, Now: v.now}
+	if t.follows = v.follows; t.follows != nil {
+		t.commit.Kept = t.follows.Kept
+	}
+	if t.noted, err = b.change(w, v, t.ready); err != nil {
 		return err
 	}
 	if len(w.sums) > 0 {
@@ -122,12 +127,12 @@ func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
 // Before and After of the audience stand around the puts: an event is made from the state right
 // before and right after this write, so later writes of the batch cannot blur it. The notes for
 // the log and the hashes are only touched when something changed.
-func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (changed bool, err error) {
+func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool, err error) {
 	if err := ready.claim(b.Tx); err != nil {
 		return false, fault.Broken(err)
 	}
-	writes, stored := ready.orders(writes)
-	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: w.Merge, Base: w.Base}
+	writes, stored := ready.orders(v.writes)
+	p := audience.Change{Batch: &b.Batch, Writes: writes, Merge: w.Merge && !v.spreads(), Base: w.Base}
 	if ready != nil {
 		p.Measured = ready.excess
 	}
@@ -138,7 +143,12 @@ func (b *batch) change(w *Write, writes []tree.ResolvedWrite, ready *prepared) (
 		return false, fault.Broken(err)
 	}
 	b.dirty = true
-	b.notes.write(w, writes, ready)
+	if v.follows != nil {
+		if err := v.follows.Store(b.Tx); err != nil {
+			return false, fault.Broken(err)
+		}
+	}
+	b.notes.write(w, v, writes, ready)
 	b.Writes = b.notes.count()
 	b.hashes.Touch(writes)
 	return true, fault.Broken(p.After())

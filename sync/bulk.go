@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pieces"
@@ -129,6 +130,9 @@ func (t *linkTask) size() int64 { return taskOverhead }
 func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
+	if b.data.Meets(write) {
+		return declared.ErrImport
+	}
 	c := audience.Change{Batch: &b.Batch, Writes: write, Whole: true}
 	if err := c.Before(); err != nil {
 		return fault.Broken(err)
@@ -192,9 +196,9 @@ func CheckFile(file string) error {
 const MaxIncrements = MaxPaths
 
 // MayPut reports whether a write of an administrator to p may be a Put: nobody above p
-// listens, who would be sent more than what is written.
+// listens, who would be sent more than what is written, and nothing follows from it.
 func (d *Database) MayPut(p tree.Path) bool {
-	return !d.audience.HasAbove(p)
+	return !d.audience.HasAbove(p) && !d.data.Load().Meets([]tree.ResolvedWrite{{Target: tree.Target{Path: p}}})
 }
 
 // Put replaces the value at p by what src holds, as Import does, with the server values of

@@ -309,6 +309,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 	b = &batch{
 		Batch:   audience.Batch{Audience: c.db.audience, Ctx: context.Background(), Tx: tx, Rules: c.db.rules.Load()},
 		db:      c.db,
+		data:    c.db.data.Load(),
 		hashes:  &c.db.hashes,
 		notes:   &c.notes,
 		results: c.results[:0],

@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -24,12 +25,13 @@ import (
 // A core is what the parts of a database share. It depends on none of them, so each part can
 // be read with the core alone. Its fields are set when the database is opened, and any goroutine
 // may use them, except those that a comment gives to one goroutine or to a lock. The
-// rules, the settings and closed change later and are atomic: readers never wait for a commit.
+// rules, the data document, the settings and closed change later and are atomic: readers never wait for a commit.
 type core struct {
 	store    *store.Store
 	options  Options
 	log      *slog.Logger
 	rules    atomic.Pointer[rules.Ruleset]
+	data     atomic.Pointer[declared.Data] // nil: none was given
 	settings atomic.Pointer[settings]
 	queue    *queue.Queue[task, *quota.Quota]
 	closed   atomic.Bool // Close has begun
@@ -176,6 +178,7 @@ const taskOverhead = 256
 type batch struct {
 	audience.Batch
 	db      *core
+	data    *declared.Data // in force for the next task
 	hashes  *fingerprint.Cache
 	dirty   bool            // something was written
 	notes   *notes          // of the changes, for the log; nil: they are not committed

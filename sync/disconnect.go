@@ -126,12 +126,12 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 
 // register checks the rules as for a write now, and records it.
 func (t *registerTask) register(b *batch, e *pending.Edit) error {
-	writes, err := b.allow(t.update, t.caller, b.db.options.Now())
-	if err == nil && stores(writes) {
+	v, err := b.allow(t.update, t.caller, b.db.options.Now())
+	if err == nil && stores(v.asked) {
 		err = b.db.mayStore()
 	}
 	if err != nil {
-		return err
+		return deniedIfTaken(err)
 	}
 	if err := b.mayCompare(t.only, t.caller); err != nil {
 		return err

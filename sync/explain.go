@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
@@ -107,7 +108,7 @@ func (d *Database) ExplainWrite(ctx context.Context, w Write) (e explained.Write
 // draft returns a batch that is never committed. The batch has a copy of the listeners
 // that the write may concern if its caller may be told of them, or else none.
 func (d *Database) draft(ctx context.Context, w Write) (*batch, error) {
-	b := &batch{Batch: audience.Batch{Audience: d.audience.Empty(), Ctx: ctx, Rules: d.rules.Load(), Apart: true}, db: d.core, hashes: new(fingerprint.Cache)}
+	b := &batch{Batch: audience.Batch{Audience: d.audience.Empty(), Ctx: ctx, Rules: d.rules.Load(), Apart: true}, db: d.core, data: d.data.Load(), hashes: new(fingerprint.Cache)}
 	if d.access.MayKnowAll(w.Caller) {
 		d.audience.Lock() // no batch is being applied: the draft has the state that listeners know
 		defer d.audience.Unlock()
@@ -158,6 +159,7 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 	if knowsAll {
 		e.Cost = b.cost()
 		e.Rows -= read
+		e.Follows = t.explainFollows()
 	}
 	return nil
 }
@@ -167,6 +169,18 @@ func (t *writeTask) effect(b *batch) *explained.Effect {
 	e := &explained.Effect{Changes: b.dirty}
 	for _, w := range t.commit.Writes {
 		e.Bytes += len(w.Node.JSON())
+	}
+	return e
+}
+
+// explainFollows says what follows from a write, nil if nothing can.
+func (t *writeTask) explainFollows() *explained.Follows {
+	if t.follows == nil {
+		return nil
+	}
+	e := &explained.Follows{Derived: []explained.Derived{}, DerivedTotal: len(t.follows.Derived), Kept: t.follows.Kept}
+	for _, d := range t.follows.Derived[:min(len(t.follows.Derived), explained.MaxDerived)] {
+		e.Derived = append(e.Derived, explained.Derived{By: d.Definition.Name, Path: "/" + d.Path.Clean(), Value: json.RawMessage(d.Value.JSON())})
 	}
 	return e
 }

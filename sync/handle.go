@@ -47,6 +47,8 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 		return s.getAll(ctx, r)
 	case wire.ActionCount:
 		return s.count(ctx, r)
+	case wire.ActionList:
+		return list(ctx, s, r)
 	case wire.ActionExplain:
 		return s.explain(ctx, r)
 	case wire.ActionPut:
@@ -72,7 +74,7 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 // reads reports whether the answer to an action depends on what is stored.
 func reads(action string) bool {
 	switch action {
-	case wire.ActionListen, wire.ActionListenOld, wire.ActionGet, wire.ActionGetAll, wire.ActionCount, wire.ActionExplain:
+	case wire.ActionListen, wire.ActionListenOld, wire.ActionGet, wire.ActionGetAll, wire.ActionCount, wire.ActionList, wire.ActionExplain:
 		return true
 	}
 	return false

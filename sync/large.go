@@ -173,8 +173,8 @@ func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err er
 	defer tx.Rollback()
 	tx.Interrupt = ctx.Err
 	noted := &watch.Reader{Reader: tx}
-	p.rules, p.watch = wr.db.rules.Load(), watched
-	b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: p.rules}, db: wr.db, noted: noted}
+	p.rules, p.data, p.watch = wr.db.rules.Load(), wr.db.data.Load(), watched
+	b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: p.rules}, db: wr.db, data: p.data, noted: noted}
 	err = fault.Guard(func() (err error) {
 		if p.decidedWrite, err = b.decide(&w, wr.db.options.Now()); err == nil {
 			err = p.measure()

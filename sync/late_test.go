@@ -55,7 +55,7 @@ func leave(t *testing.T, db *Database) *client {
 func wantIndexed(t *testing.T, db *Database, want bool) {
 	t.Helper()
 	err := db.store.View(func(tx *store.Tx) error {
-		declared, err := tx.Indexes().Declared(indexesOf(db.Rules()))
+		declared, err := tx.Indexes().Declared(indexesOf(db.Rules(), nil))
 		if declared != want {
 			t.Errorf("the index is declared: %t, want %t", declared, want)
 		}

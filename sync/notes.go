@@ -94,7 +94,7 @@ func (n *notes) piece(op entry.Operation) {
 }
 
 // write notes a write that changed something. ready has its text in parts; nil: it has not.
-func (n *notes) write(w *Write, writes []tree.ResolvedWrite, ready *prepared) {
+func (n *notes) write(w *Write, v decidedWrite, writes []tree.ResolvedWrite, ready *prepared) {
 	switch {
 	case n == nil:
 		return
@@ -108,7 +108,7 @@ func (n *notes) write(w *Write, writes []tree.ResolvedWrite, ready *prepared) {
 		n.hasID = false
 		return
 	}
-	op := writeEntry(w, writes)
+	op := writeEntry(w, v, writes)
 	if n.hasID {
 		op.ID, n.hasID = &n.id, false
 	}
@@ -148,6 +148,13 @@ func (n *notes) rules(v versions.Version, source string) error {
 	return err
 }
 
+// data notes a new version of the data document.
+func (n *notes) data(v versions.Version, source string) error {
+	text, err := json.Marshal(v)
+	n.add(&entry.Data{Version: text, Source: source})
+	return err
+}
+
 // seal gives the entries of the batch to the log, and the transaction its revision. A batch of
 // pieces has none: its entries belong to the commit that comes next. It is the last thing
 // before the commit, because the checksum covers all operations.
@@ -176,9 +183,9 @@ func (n *notes) seal(b *batch) error {
 	return nil
 }
 
-func writeEntry(w *Write, writes []tree.ResolvedWrite) entry.Write {
+func writeEntry(w *Write, v decidedWrite, writes []tree.ResolvedWrite) entry.Write {
 	op := entry.Write{Writes: writes, By: by(w.Caller, w.Door, w.cause())}
-	if w.Merge {
+	if w.Merge && !v.spreads() {
 		op.Merge = &w.Base
 	}
 	return op

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/damage"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -91,7 +92,7 @@ func openError(err error) error {
 	return err
 }
 
-// loadRules reads the rules and settings of the file.
+// loadRules reads the rules, the data document and the settings of the file.
 func (d *Database) loadRules(tx *store.Tx) error {
 	inForce, err := versions.Rules(tx)
 	if err != nil {
@@ -99,6 +100,13 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	}
 	if inForce != nil {
 		d.rules.Store(inForce)
+	}
+	data, err := declared.Load(tx)
+	if err != nil {
+		return err
+	}
+	if data != nil {
+		d.data.Store(data)
 	}
 	stored, err := versions.Settings(tx)
 	all := settings(stored)
@@ -143,7 +151,7 @@ func (d *Database) load() error {
 func (d *Database) writeDue() error {
 	due, t := false, &startTask{db: d.core}
 	err := d.store.View(func(tx *store.Tx) error {
-		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load()))
+		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load(), d.data.Load()))
 		due = !declared || t.wantsSample(tx)
 		return err
 	})

@@ -47,7 +47,7 @@ func (wr *writer) sendParts(ctx context.Context, w *Write, p *prepared, l *line)
 	if !wr.db.logs {
 		return nil
 	}
-	op := writeEntry(w, inOrder(p.writes))
+	op := writeEntry(w, p.decidedWrite, inOrder(p.writes))
 	text := entry.Text(op)
 	if len(text) <= pieces.Bytes {
 		return nil

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/access"
@@ -116,4 +117,31 @@ func (d *Database) Count(ctx context.Context, r Read) (n int, err error) {
 		}
 	}
 	return n, err
+}
+
+// Bounds of a page of children.
+const (
+	DefaultPage = 200
+	MaxPage     = 1000
+)
+
+// Children describes the children in a query's window, of at most MaxPage, from its end to
+// its start if descending. A caller that may read the node only through a query is not told
+// how many children there are, nor whether there are more. Errors are those of Get.
+func Children(ctx context.Context, d *Database, r Read, descending bool) (page tree.Page, err error) {
+	if r.Query.Limit == 0 {
+		r.Query.Limit = DefaultPage
+	}
+	r.KeysOnly, r.Plain = true, false
+	err = d.read(ctx, r, func(tx *store.Tx) (int, error) {
+		if page, err = store.ReadPage(tx, r.Path, r.Query); err != nil {
+			return 0, err
+		}
+		page.Whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, r.Caller, r.Path)
+		return page.Size(), err
+	})
+	if descending {
+		slices.Reverse(page.Children)
+	}
+	return page, err
 }

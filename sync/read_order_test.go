@@ -19,6 +19,7 @@ func TestReadsFollowOwnWrites(t *testing.T) {
 		"listen": `{"r":2,"a":"q","b":{"p":"/room/text","h":""}}`,
 		"get":    `{"r":2,"a":"g","b":{"p":"/room/text"}}`,
 		"count":  `{"r":2,"a":"cn","b":{"p":"/room/text"}}`,
+		"list":   `{"r":2,"a":"ls","b":{"p":"/room/text"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { readWaits(t, ruleset, write, read) })

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -99,7 +101,7 @@ func (t *rulesTask) apply(b *batch) error {
 
 // enforce puts rules in force for the tasks that follow.
 func (b *batch) enforce(r *rules.Ruleset) error {
-	if err := b.Tx.Indexes().Declare(indexesOf(r)); err != nil {
+	if err := b.Tx.Indexes().Declare(indexesOf(r, b.data)); err != nil {
 		return fault.Broken(err)
 	}
 	b.dirty = true
@@ -133,10 +135,71 @@ func (d *Database) RulesVersion(number int64) (v versions.Version, source string
 	return v, source, err
 }
 
-func indexesOf(r *rules.Ruleset) []store.Index {
-	var list []store.Index
+// indexesOf returns the indexes that rules declare, and those that a data document needs.
+func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
+	list := data.Indexes()
 	for _, ix := range r.AllIndexes() {
 		list = append(list, store.Index{Pattern: ix.Pattern, Order: ix.Order})
 	}
 	return list
+}
+
+// Data returns the data document in force, nil if there is none.
+func (wr *writer) Data() *derive.Document { return wr.db.data.Load().Document() }
+
+// ChangeData puts a data document in force, durably. It returns the version that it made,
+// which is the last one if that has the same text. Errors: derive.Errors for what is not
+// supported, declared.ErrChanged, and those of Write.
+func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v versions.Version, err error) {
+	if err := declared.Supported(c.Document); err != nil {
+		return v, err
+	}
+	if wr.db.closed.Load() {
+		return v, fault.ErrClosed
+	}
+	if err := store.Declare(wr.db.store); err != nil {
+		return v, fault.Unavailable(err)
+	}
+	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
+		next, made, isNew, err := b.data.Deploy(b.Tx, c, b.db.options.Now())
+		switch v = made; {
+		case errors.Is(err, declared.ErrChanged), errors.As(err, new(*declared.DataError)):
+			return err
+		case err != nil || !isNew:
+			return fault.Broken(err)
+		}
+		if err := b.notes.data(v, c.Document.Source()); err != nil {
+			return err
+		}
+		if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, next)); err != nil {
+			return fault.Broken(err)
+		}
+		b.dirty, b.data = true, next
+		b.Committed = append(b.Committed, func() {
+			b.db.data.Store(next)
+			b.db.work = true
+		})
+		return nil
+	}})
+	return v, err
+}
+
+// DataHistory returns the versions of the data document that are kept, newest first.
+func (wr *writer) DataHistory() (list []versions.Version, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		list, err = versions.ListData(tx)
+		return err
+	})
+	slices.Reverse(list)
+	return list, err
+}
+
+// DataVersion returns a version of the data document and its text. The error is
+// ErrNoDataVersion of package versions or one of the store.
+func (wr *writer) DataVersion(number int64) (v versions.Version, source string, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		v, source, err = versions.FindData(tx, number)
+		return err
+	})
+	return v, source, err
 }

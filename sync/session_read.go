@@ -240,21 +240,15 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	conditional := r.Body.HasHash
-	s.out.PushRead(v.size(), func() [][]byte {
-		read := v.read(s.as())
-		read.OneShot, read.Hold = true, s.out.Hold
-		read.Brief, read.Again = s.out.Attempt()
+	answerRead(s, v, func(read Read) ([]byte, error) {
 		n, err := s.db.Get(ctx, read)
 		switch {
-		case errors.Is(err, fault.ErrLong):
-			s.out.PutOff()
-			return nil
 		case err != nil:
-			return [][]byte{s.failure(v.id, err)}
+			return nil, err
 		case conditional:
-			return [][]byte{v.gotIf(n)}
+			return v.gotIf(n), nil
 		}
-		return [][]byte{wire.AppendOK(nil, v.id, n.JSON())}
+		return wire.AppendOK(nil, v.id, n.JSON()), nil
 	})
 	return nil
 }
@@ -438,11 +432,20 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
+	answerRead(s, v, func(read Read) ([]byte, error) {
+		n, err := s.db.Count(ctx, read)
+		return wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n)), err
+	})
+	return nil
+}
+
+// answerRead has a read answered by f when it is its turn to be sent.
+func answerRead(s *Session, v viewSpec, f func(Read) (reply []byte, err error)) {
 	s.out.PushRead(v.size(), func() [][]byte {
 		read := v.read(s.as())
-		read.OneShot = true
+		read.OneShot, read.Hold = true, s.out.Hold
 		read.Brief, read.Again = s.out.Attempt()
-		n, err := s.db.Count(ctx, read)
+		reply, err := f(read)
 		switch {
 		case errors.Is(err, fault.ErrLong):
 			s.out.PutOff()
@@ -450,7 +453,29 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 		case err != nil:
 			return [][]byte{s.failure(v.id, err)}
 		}
-		return [][]byte{wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n))}
+		return [][]byte{reply}
+	})
+}
+
+// list answers with a page that describes the children that a query selects.
+func list(ctx context.Context, s *Session, r wire.Request) error {
+	v, err := readView(r)
+	if err == nil && v.query.Limit > MaxPage {
+		err = fmt.Errorf("%w: a page has at most %d children", fault.ErrQuery, MaxPage)
+	}
+	if err != nil {
+		return err
+	}
+	if v.raw == "" || v.raw == "{}" {
+		v.query.OrderBy = tree.ByKey
+	}
+	descending := r.Body.Descend
+	answerRead(s, v, func(read Read) ([]byte, error) {
+		page, err := Children(ctx, s.db, read, descending)
+		if err != nil {
+			return nil, err
+		}
+		return wire.AppendOK(nil, v.id, page.AppendJSON(nil)), nil
 	})
 	return nil
 }

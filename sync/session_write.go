@@ -60,7 +60,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		w.ID = id
 	}
-	w.Returns = r.Body.Returns
+	w.Returns, w.Conflicts = r.Body.Returns, r.Body.Conflicts
 	if err := errors.Join(checkPaths(w), checkReturns(w)); err != nil {
 		return err
 	}

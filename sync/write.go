@@ -1,13 +1,16 @@
 package sync
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pieces"
 	"github.com/dogwooddb/dogwood/sync/quota"
@@ -28,6 +31,8 @@ type Write struct {
 	Base   tree.Path    // where it was sent to
 	If     *string      // hash of the value that must be at Update[0] ("" for none); nil: whatever is there. The caller must be able to read it
 	Turn   *limit.Share // in whose turn a large value is read and hashed for If, and a large write is decided, or explained; nil: that of all callers
+
+	Conflicts bool // a place that is taken is a fault.TakenError, not a denial
 
 	Returns bool // the Commit is to have what became of its server values
 	Shown   bool // the caller is to see the values that were written (Commit.Shown)
@@ -53,6 +58,10 @@ type Commit struct {
 	// its ID.
 	Returned []Returned
 
+	// Kept is how many places an administrator wrote that declared data keep, and that got
+	// the values that follow.
+	Kept int
+
 	hidden *hidden // what the caller does not see of a Write that is Shown or Returns; nil: nothing
 }
 
@@ -75,22 +84,44 @@ type writer struct {
 // comes after the decision: a condition that fails, or a write id that was carried out
 // before, is answered in its place.
 type decidedWrite struct {
-	writes []tree.ResolvedWrite
-	now    time.Time
-	denied error // why it is refused; nil: it is not
+	asked   []tree.ResolvedWrite // as in the Update
+	writes  []tree.ResolvedWrite // with what follows from them
+	follows *declared.Follows    // nil: nothing can
+	now     time.Time
+	denied  error // why it is refused; nil: it is not
 }
+
+// spreads reports whether something follows from a write, maybe in other places than those
+// that it was sent to.
+func (v decidedWrite) spreads() bool { return v.follows != nil && len(v.follows.Derived) > 0 }
 
 // decide decides a write: v.denied tells whether it may be made.
 func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
-	v.now = now
-	v.writes, err = b.allow(w.Update, w.Caller, now)
-	if errors.Is(err, fault.ErrDenied) || errors.Is(err, tree.ErrIncrement) {
+	if v, err = b.allow(w.Update, w.Caller, now); err != nil && refused(err) {
 		v.denied, err = err, nil
+		if !w.Conflicts {
+			v.denied = deniedIfTaken(v.denied)
+		}
 	}
-	if err == nil && v.denied == nil && w.left == nil && stores(v.writes) {
+	if err == nil && v.denied == nil && w.left == nil && stores(v.asked) {
 		v.denied = b.db.mayStore()
 	}
 	return v, err
+}
+
+// deniedIfTaken returns the error for a caller that did not ask for a conflict.
+func deniedIfTaken(err error) error {
+	if taken := (*fault.TakenError)(nil); errors.As(err, &taken) {
+		return fault.Denied("", taken.Text)
+	}
+	return err
+}
+
+// refused reports whether err says that a write may not be made.
+func refused(err error) bool {
+	var taken *fault.TakenError
+	var follows *fault.FollowsError
+	return errors.Is(err, fault.ErrDenied) || errors.Is(err, tree.ErrIncrement) || errors.As(err, &taken) || errors.As(err, &follows)
 }
 
 // stores reports whether a write stores something, and does not only delete.
@@ -111,18 +142,56 @@ func (d *core) mayStore() error {
 	return fault.Unavailable(short)
 }
 
-// allow resolves the server values of an update and asks the rules. That an increment
-// leaves the range of numbers depends on what is there, so it is an error only of a caller
-// who may write it; the rules see the number nearest to the sum.
-func (b *batch) allow(u tree.Update, c Caller, now time.Time) ([]tree.ResolvedWrite, error) {
+// allow resolves the server values of an update, computes what follows from it, and asks the
+// rules. That an increment leaves the range of numbers depends on what is there, so it is an
+// error only of a caller who may write it; the rules see the number nearest to the sum.
+func (b *batch) allow(u tree.Update, c Caller, now time.Time) (v decidedWrite, err error) {
+	v.now = now
 	writes, overflow, err := b.resolve(u, now)
-	if err != nil || len(writes) == 0 {
-		return writes, err
+	if v.asked, v.writes = writes, writes; err != nil || len(writes) == 0 {
+		return v, err
 	}
-	if err := b.authorizeWrite(c, writes, now); err != nil {
-		return writes, err
+	if err := b.derive(&v, c); err != nil {
+		return v, err
 	}
-	return writes, overflow
+	if err := b.authorizeWrite(c, v); err != nil {
+		return v, err
+	}
+	return v, overflow
+}
+
+// derive computes what follows from a write. A caller that may not write at all is told that,
+// and nothing of the places that are kept. Most writes meet no definition, and allocate nothing here.
+func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
+	if !b.data.Meets(v.asked) {
+		return nil
+	}
+	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
+	if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {
+		return b.refuse(refusal, *v, c)
+	}
+	if v.follows != nil {
+		v.writes = v.follows.Writes
+	}
+	return fault.Broken(err)
+}
+
+// refuse returns the error of a write that declared data refuse.
+func (b *batch) refuse(r *derive.Refusal, v decidedWrite, c Caller) error {
+	if !c.Admin {
+		asked := b.requestOf(v)
+		asked.Grants = true
+		if may, err := b.db.access.MayWrite(b.Ctx, b.Rules, c, asked); err != nil || !may {
+			return cmp.Or(err, b.authorizeWrite(c, v), fault.ErrDenied)
+		}
+	}
+	switch r.Reason {
+	case derive.Taken:
+		return &fault.TakenError{Text: r.Error()}
+	case derive.TooLarge:
+		return &fault.FollowsError{Text: r.Error()}
+	}
+	return fault.Denied("", r.Error())
 }
 
 // resolve replaces the server values of an update. overflow tells that an increment
@@ -176,16 +245,24 @@ func (b *batch) existing(t tree.Target, rel tree.Path) (tree.Node, error) {
 	return tree.String("").WithPriority(priority), err
 }
 
-func (b *batch) authorizeWrite(c Caller, writes []tree.ResolvedWrite, now time.Time) error {
+// requestOf returns what the rules are asked about a write. It is good until the next one.
+func (b *batch) requestOf(v decidedWrite) *rules.Request {
 	b.request = rules.Request{ // not a new one: nobody keeps it, and each write makes one
 		Op:     rules.OpWrite,
-		Path:   writes[0].Path,
-		Writes: writes,
+		Path:   v.asked[0].Path,
+		Writes: v.writes,
 		Data:   b.reader(),
-		Now:    now,
+		Now:    v.now,
 		Budget: &b.budget,
 	}
-	return b.db.access.Authorize(b.Ctx, b.Rules, c, &b.request)
+	if v.follows != nil {
+		b.request.Follow = v.follows.Follow
+	}
+	return &b.request
+}
+
+func (b *batch) authorizeWrite(c Caller, v decidedWrite) error {
+	return b.db.access.Authorize(b.Ctx, b.Rules, c, b.requestOf(v))
 }
 
 // A span says where the time of one write went.
@@ -255,6 +332,7 @@ func (l *span) name(w *Write) string {
 type prepared struct {
 	decidedWrite
 	rules *rules.Ruleset // that decided it
+	data  *declared.Data // that it follows from
 	watch *watch.Watch   // of what the decision depends on
 	load  *store.Load    // rows of the values; nil: none
 	parts map[tree.Path]int
@@ -266,7 +344,9 @@ type prepared struct {
 }
 
 // holds reports whether the decision is true of the state that b sees.
-func (p *prepared) holds(b *batch) bool { return b.Rules == p.rules && !p.watch.Changed() }
+func (p *prepared) holds(b *batch) bool {
+	return b.Rules == p.rules && b.data == p.data && !p.watch.Changed()
+}
 
 // claim begins to link the values.
 func (p *prepared) claim(tx *store.Tx) error {

@@ -189,7 +189,7 @@ func TestDowngradeIsRefused(t *testing.T) {
 	} {
 		out, err := exec.Command("dogwood", args...).CombinedOutput()
 		text := string(out)
-		if err == nil || !strings.Contains(text, `written by another version of Dogwood: format "dogwood 9", this one reads up to "dogwood 3"; use that version, or restore a backup from before the upgrade`) {
+		if err == nil || !strings.Contains(text, `written by another version of Dogwood: format "dogwood 9", this one reads up to "dogwood 5"; use that version, or restore a backup from before the upgrade`) {
 			t.Errorf("dogwood %s: %v, %s", strings.Join(args, " "), err, text)
 		}
 		if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, later) {

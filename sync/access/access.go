@@ -7,6 +7,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +88,15 @@ func authorizeQuietly(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules
 	return err
 }
 
+// MayWrite is Authorize for what the caller is not told.
+func (a *Access) MayWrite(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) (bool, error) {
+	err := authorizeQuietly(ctx, rs, c, q)
+	if errors.Is(err, fault.ErrDenied) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // MayRead is Read for what the caller did not ask for.
 func (a *Access) MayRead(ctx context.Context, s State, c Caller, p tree.Path) (bool, error) {
 	s.Quiet = true
@@ -122,6 +132,9 @@ func (a *Access) Authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 	detail := a.observe(ctx, rs, c, q, decision, spent)
 	if !decision.Allow {
 		a.Denied.Add(1)
+		if name := q.FollowsFrom(decision.Target); name != "" {
+			detail = fmt.Sprintf("%s refuses what follows by the definition %q", decision.Rule, name)
+		}
 		return fault.Denied(decision.Rule, detail)
 	}
 	return nil

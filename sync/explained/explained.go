@@ -142,11 +142,29 @@ type Write struct {
 	// Options.TellRules.
 	*Effect
 	*Cost
+	*Follows
 
 	// Revision is 0 if neither Effect nor Cost is told: a write that changes nothing makes no
 	// revision, so it would tell a guess at the value from another one.
 	Revision uint64 `json:"revision"`
 	Rules    Rules  `json:"rules"`
+}
+
+// Follows is what follows from a write by declared data. It is told with the Cost.
+type Follows struct {
+	Derived      []Derived `json:"derived"`
+	DerivedTotal int       `json:"derivedTotal"` // how many there are; MaxDerived at most are told
+	Kept         int       `json:"kept,omitempty"`
+}
+
+// MaxDerived is how many places that follow are told.
+const MaxDerived = 1_000
+
+// A Derived is a place that follows from a write.
+type Derived struct {
+	By    string          `json:"by"` // the definition
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value"`
 }
 
 // An Effect is what a write does to the places that it writes.

@@ -177,6 +177,9 @@ func Detail(err error) string {
 	if read := (*ReadLimitError)(nil); errors.As(err, &read) {
 		return read.detail()
 	}
+	if follows := (*FollowsError)(nil); errors.As(err, &follows) {
+		return follows.Text
+	}
 	if long := (*tree.LongKeyError)(nil); errors.As(err, &long) {
 		return long.Error()
 	}
@@ -214,6 +217,21 @@ func Denied(rule, detail string) error {
 	}
 	return &DeniedError{Detail: detail, Rule: rule}
 }
+
+// A TakenError says that two source nodes of declared data would have one place.
+type TakenError struct{ Text string }
+
+// Error says which place is taken.
+func (e *TakenError) Error() string { return e.Text }
+
+// A FollowsError is the ErrTooBig of a write from which too much would follow by declared data.
+type FollowsError struct{ Text string }
+
+// Error says how much would follow, and what can be done.
+func (e *FollowsError) Error() string { return e.Text }
+
+// Unwrap returns ErrTooBig.
+func (e *FollowsError) Unwrap() error { return ErrTooBig }
 
 // An UnboundedError says that a read would show more children of a node than its
 // .limit in the rules allows. It is never answered with a part of them.

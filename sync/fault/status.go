@@ -46,10 +46,13 @@ func statusOf(err error) (status, text string) {
 	var stale *StaleError
 	var denied *DeniedError
 	var tooMany *TooManyError
+	var taken *TakenError
 	var limit *LimitError
 	switch {
 	case errors.As(err, &tooMany):
 		return wire.StatusTooBig, tooMany.Error()
+	case errors.As(err, &taken):
+		return wire.StatusConflict, taken.Text
 	case errors.As(err, &denied):
 		return wire.StatusPermissionDenied, wire.TextPermissionDenied + ": " + denied.Detail
 	case errors.As(err, &stale):

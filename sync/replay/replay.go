@@ -15,6 +15,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -122,6 +125,8 @@ func (r *Replayer) prepare(op entry.Operation) error {
 		return l.finish()
 	case *entry.Drop:
 		return r.drop(op.ID)
+	case *entry.Data:
+		return store.Declare(r.store)
 	}
 	return nil
 }
@@ -155,6 +160,8 @@ func (c change) do(op entry.Operation) error {
 		return c.left(op)
 	case *entry.Rules:
 		return c.rules(op)
+	case *entry.Data:
+		return c.data(op)
 	case *entry.Setting:
 		all, err := versions.Settings(c.tx)
 		if err != nil {
@@ -216,11 +223,52 @@ func (c change) rules(r *entry.Rules) error {
 	if err != nil {
 		return err
 	}
-	var list []store.Index
-	for _, ix := range rules.AllIndexes() {
+	if err := versions.Put(c.tx, v, r.Source); err != nil {
+		return err
+	}
+	data, err := declared.Load(c.tx)
+	if err != nil {
+		return err
+	}
+	return c.tx.Indexes().Declare(indexesOf(rules, data))
+}
+
+// data puts a data document in force. The places that follow from it come as writes.
+func (c change) data(d *entry.Data) error {
+	var v versions.Version
+	if err := json.Unmarshal(d.Version, &v); err != nil {
+		return err
+	}
+	document, err := derive.Parse(d.Source)
+	if err != nil {
+		return err
+	}
+	before, err := declared.Load(c.tx)
+	if err != nil {
+		return err
+	}
+	data, err := before.Put(c.tx, v, document)
+	if err != nil {
+		return err
+	}
+	inForce, err := versions.Rules(c.tx)
+	if err != nil {
+		return err
+	}
+	return c.tx.Indexes().Declare(indexesOf(inForce, data))
+}
+
+// indexesOf returns the indexes that rules declare, and those that a data document needs. Both
+// may be nil.
+func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
+	list := data.Indexes()
+	if r == nil {
+		return list
+	}
+	for _, ix := range r.AllIndexes() {
 		list = append(list, store.Index{Pattern: ix.Pattern, Order: ix.Order})
 	}
-	return errors.Join(versions.Put(c.tx, v, r.Source), c.tx.Indexes().Declare(list))
+	return list
 }
 
 // A load is an import that is read while its pieces come.

@@ -1,5 +1,5 @@
-// Package versions keeps the rules of a database in its file, the history of their
-// changes, and the settings. It writes in the transaction of its caller.
+// Package versions keeps the rules of a database and its data document in its file, the
+// history of their changes, and the settings. It writes in the transaction of its caller.
 //
 // The versions are in the data file, so that a backup and a restore have them together
 // with the data that they protect. Their number is bounded: the oldest source is replaced
@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ type Change struct {
 	IfHash  string  // Hash of what must be in force; "": whatever is
 }
 
-// A Version is one change of a database's rules.
+// A Version is one change of a database's rules or of its data document.
 type Version struct {
 	Number  int64     `json:"version"` // from 1
 	Time    time.Time `json:"time"`
@@ -41,7 +40,7 @@ type Version struct {
 	Hash    string    `json:"hash"`                 // Hash of the source
 	Size    int       `json:"size"`                 // of the source, in bytes
 
-	Dialect    string `json:"dialect"`
+	Dialect    string `json:"dialect,omitempty"` // of rules
 	Extensions string `json:"extensions,omitempty"`
 }
 
@@ -77,38 +76,14 @@ func (v Version) same(w Version) bool {
 	return v.Hash == w.Hash && v.Options() == w.Options()
 }
 
-// ErrNoVersion is returned for versions that never were or are no longer kept.
-var ErrNoVersion = errors.New("no such version of the rules")
-
-// Bounds of the versions that are kept. The last one always is.
+// Names of values that the store keeps, and that are not of the history.
 const (
-	Max             = 100
-	MaxVersionBytes = 16 << 20
-)
-
-// Names of values that the store keeps. Sources are in slots that are used
-// again, so that no more than maxVersions of them are ever there.
-const (
-	metaRules        = "rules"         // source of the rules in force, if any were given
+	metaRules        = texts("rules")  // source of the rules in force, if any were given
 	metaRulesOptions = "rules-options" // how to read it
-	metaHistory      = "rules-versions"
 )
-
-func metaSource(number int64) string { return fmt.Sprintf("rules-source-%02d", number%Max) }
 
 // List returns the versions that are kept, ascending.
-func List(tx *store.Tx) (h []Version, err error) {
-	text, err := tx.Meta(metaHistory)
-	if err != nil {
-		return nil, fmt.Errorf("versions of the rules: %w", err)
-	}
-	if text != nil {
-		if err := json.Unmarshal(text, &h); err != nil {
-			return nil, fmt.Errorf("versions of the rules: %w", err)
-		}
-	}
-	return h, nil
-}
+func List(tx *store.Tx) ([]Version, error) { return metaRules.list(tx) }
 
 // Add stores the rules of a change as those that the file begins with, and as the next
 // version, and lets old versions go. If the last version has the same effect, it is
@@ -116,93 +91,38 @@ func List(tx *store.Tx) (h []Version, err error) {
 // all of them: to put earlier rules in force again is a change, and belongs into the
 // history.
 func Add(tx *store.Tx, c Change, now time.Time) (v Version, isNew bool, err error) {
-	h, err := List(tx)
-	if err != nil {
-		return v, false, err
+	v, isNew, err = metaRules.add(tx, newVersion(c, now), c.Rules.Source())
+	if err != nil || !isNew {
+		return v, isNew, err
 	}
-	given, err := Given(tx)
-	if err != nil {
-		return v, false, err
-	}
-	v = newVersion(c, now)
-	if len(h) > 0 {
-		last := h[len(h)-1]
-		if given && last.same(v) {
-			return last, false, nil
-		}
-		v.Number = last.Number
-	}
-	v.Number++
-	return v, true, put(tx, h, v, c.Rules.Source())
+	return v, true, putOptions(tx, v)
 }
 
 // Put stores a version that Add has made of another store with the same history.
 func Put(tx *store.Tx, v Version, source string) error {
-	h, err := List(tx)
-	if err != nil {
-		return err
-	}
-	return put(tx, h, v, source)
+	return errors.Join(metaRules.put(tx, v, source), putOptions(tx, v))
 }
 
-// put stores a version behind a history. The list and the sources are separate
-// values, so that to read which versions there are does not read their texts.
-func put(tx *store.Tx, h []Version, v Version, text string) error {
-	if err := keep(tx, append(h, v)); err != nil {
-		return err
-	}
+func putOptions(tx *store.Tx, v Version) error {
 	options, err := json.Marshal(v.Options())
 	if err != nil {
 		return err
 	}
-	source := []byte(text)
-	return errors.Join(tx.SetMeta(metaSource(v.Number), source), tx.SetMeta(metaRulesOptions, options), tx.SetMeta(metaRules, source))
-}
-
-// keep stores the versions, but for the oldest if there are too many.
-func keep(tx *store.Tx, all []Version) error {
-	bytes := 0
-	for _, v := range all {
-		bytes += v.Size
-	}
-	for len(all) > 1 && (len(all) > Max || bytes > MaxVersionBytes) {
-		if err := tx.SetMeta(metaSource(all[0].Number), nil); err != nil {
-			return err
-		}
-		bytes -= all[0].Size
-		all = all[1:]
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return tx.SetMeta(metaHistory, text)
+	return tx.SetMeta(metaRulesOptions, options)
 }
 
 // Given reports whether the file was given rules.
-func Given(tx *store.Tx) (bool, error) {
-	source, err := tx.Meta(metaRules)
-	return source != nil, err
-}
+func Given(tx *store.Tx) (bool, error) { return metaRules.given(tx) }
 
 // Find returns a version that is kept and its source.
 func Find(tx *store.Tx, number int64) (v Version, source string, err error) {
-	h, err := List(tx)
-	if err != nil {
-		return v, "", err
-	}
-	i := slices.IndexFunc(h, func(v Version) bool { return v.Number == number })
-	if i < 0 {
-		return v, "", fmt.Errorf("%w: %d", ErrNoVersion, number)
-	}
-	text, err := tx.Meta(metaSource(number))
-	return h[i], string(text), err
+	return metaRules.find(tx, number)
 }
 
 // Rules returns the rules that the file begins with, nil if it was not
 // given any.
 func Rules(tx *store.Tx) (*rules.Ruleset, error) {
-	source, err := tx.Meta(metaRules)
+	source, err := tx.Meta(string(metaRules))
 	if err != nil {
 		return nil, fmt.Errorf("stored rules: %w", err)
 	}

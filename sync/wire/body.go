@@ -21,6 +21,7 @@ type Body struct {
 	WriteID    string // w of put and merge, an extension (FeatureWriteIDs)
 	HasWriteID bool
 	Returns    bool // v of put and merge, an extension (FeatureReturns)
+	Conflicts  bool // u of put and merge, an extension (FeatureConflicts)
 
 	Query        string // q, raw object
 	HasQuery     bool
@@ -30,6 +31,7 @@ type Body struct {
 
 	OnlyIf  string // if of o and om, raw object, an extension (FeatureOnlyIf); "" when absent
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
+	Descend bool   // desc of ls, an extension (FeatureList): from the end of the query to its start
 	Merge   bool   // m of x, an extension (FeatureExplain): the write is a merge
 
 	Cred       string // cred of auth and gauth (protocol §9)
@@ -59,6 +61,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "v":
 		b.Returns = raw == "1"
 		ok, want = b.Returns, "1"
+	case "u":
+		b.Conflicts = raw == "1"
+		ok, want = b.Conflicts, "1"
 	case "q":
 		b.Query, b.HasQuery = raw, true
 		ok, want = isObject(raw), "an object"
@@ -76,6 +81,9 @@ func (b *Body) set(key, raw string) (want string) {
 		ok, want = isArray(raw), "an array"
 	case "m":
 		b.Merge = raw == "1"
+		ok, want = raw == "0" || raw == "1", "0 or 1"
+	case "desc":
+		b.Descend = raw == "1"
 		ok, want = raw == "0" || raw == "1", "0 or 1"
 	case "cred":
 		b.Cred, ok = jsontext.Unquote(raw)

@@ -29,6 +29,13 @@ const FeatureOnlyIf = "c"
 // GotSame if the value still has it, else with the value in a member v.
 const FeatureGetIf = "h"
 
+// FeatureConflicts in the hello says that puts and merges may ask, with u, that a refusal
+// because a place of a unique map is taken is StatusConflict.
+const FeatureConflicts = "u"
+
+// FeatureList in the hello says that there is ActionList.
+const FeatureList = "l"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -39,6 +46,8 @@ var Features = []string{
 	FeatureReturns,
 	FeatureOnlyIf,
 	FeatureGetIf,
+	FeatureList,
+	FeatureConflicts,
 }
 
 // Types of control messages (protocol §3, §14).
@@ -61,6 +70,7 @@ const (
 	ActionGetAll          = "bg" // an extension (FeatureGetAll)
 	ActionCount           = "cn" // an extension (FeatureCount)
 	ActionExplain         = "x"  // an extension (FeatureExplain)
+	ActionList            = "ls" // an extension (FeatureList)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"
@@ -96,6 +106,7 @@ const (
 	StatusInvalidParameters = "invalid_parameters"
 	StatusDataStale         = "datastale"
 	StatusTooBig            = "too_big"
+	StatusConflict          = "conflict" // only of writes that ask for it (FeatureConflicts)
 	StatusInvalidToken      = "invalid_token"
 	StatusExpiredToken      = "expired_token"
 	StatusUnavailable       = "unavailable"

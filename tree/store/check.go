@@ -81,6 +81,7 @@ func (c *checker) run() []error {
 	c.strays()
 	c.counts()
 	dedup.Of(entries{c.tx}, 0).Check(c.report)
+	Kept(c.tx).Check(c.report)
 	return c.findings
 }
 

@@ -34,6 +34,7 @@ var bucketNames = map[kv.Bucket]string{
 	kv.Texts:      "rules, settings and the list of indexes",
 	kv.Writers:    "write ids",
 	kv.Counts:     "the numbers of children",
+	kv.Declared:   "rows of declared data",
 }
 
 // A rowPlace is the container and the ordered key of a row.

@@ -2,7 +2,9 @@ package store
 
 import (
 	"github.com/dogwooddb/dogwood/tree/store/dedup"
+	"github.com/dogwooddb/dogwood/tree/store/kept"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
 
 // A WriteID names one write of one client, by which it is recognized when it is sent
@@ -22,6 +24,31 @@ const (
 // Either both are durable or neither is: a write that is sent again is carried
 // out exactly if it was not.
 func (tx *Tx) Dedup() dedup.Writes { return dedup.Of(entries{tx}, tx.store.options.WriterLimit) }
+
+// Kept returns the rows of declared data as of a transaction.
+func Kept(tx *Tx) kept.Rows { return kept.Of(entries{tx}) }
+
+// Declare has the file say that there is a data document, durably: versions of Dogwood that
+// apply none refuse it from then on. It must come before the commit of the document.
+func Declare(s *Store) error {
+	set := func(k kv.Tx) error {
+		_, err := kv.SetDeclared(k)
+		return err
+	}
+	if s.logged != nil {
+		return logged.Aside(s.logged, 0, set)
+	}
+	mark, err := s.kv.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer mark.Rollback()
+	changed, err := kv.SetDeclared(mark)
+	if err != nil || !changed {
+		return err
+	}
+	return mark.Commit()
+}
 
 // entries are those of a transaction for packages that know nothing of the tree. It
 // counts what they read and write.

@@ -17,6 +17,7 @@ var parsers = map[string]func(m members) (Operation, error){
 	"id":    func(m members) (Operation, error) { return m.seen() },
 	"od":    func(m members) (Operation, error) { return m.left() },
 	"rules": func(m members) (Operation, error) { return m.rules() },
+	"data":  func(m members) (Operation, error) { return m.data() },
 	"set":   func(m members) (Operation, error) { return m.setting() },
 	"load":  func(m members) (Operation, error) { return m.load() },
 	"link":  func(m members) (Operation, error) { return m.link() },
@@ -144,6 +145,10 @@ func (m members) left() (*Left, error) {
 
 func (m members) rules() (*Rules, error) {
 	return &Rules{Version: []byte(m["rules"].Raw), Source: m["source"].Str}, nil
+}
+
+func (m members) data() (*Data, error) {
+	return &Data{Version: []byte(m["data"].Raw), Source: m["source"].Str}, nil
 }
 
 func (m members) setting() (*Setting, error) {

@@ -273,6 +273,11 @@ func (r *Rules) append(b []byte) []byte {
 	return append(appendText(append(b, `,"source":`...), r.Source), '}')
 }
 
+func (d *Data) append(b []byte) []byte {
+	b = append(append(b, `{"data":`...), d.Version...)
+	return append(appendText(append(b, `,"source":`...), d.Source), '}')
+}
+
 func (s *Setting) append(b []byte) []byte {
 	b = appendText(append(b, `{"set":{`...), s.Name)
 	return append(appendText(append(b, ':'), s.Value), "}}"...)

@@ -64,6 +64,12 @@ type Rules struct {
 	Source  string
 }
 
+// Data puts a data document in force. Version is the JSON text that package versions keeps of it.
+type Data struct {
+	Version json.RawMessage
+	Source  string
+}
+
 // A Setting gives a setting a value.
 type Setting struct{ Name, Value string }
 

@@ -86,7 +86,7 @@ func openToRead(file string) (*boltKV, error) {
 	}
 	err = probePages(file)
 	if err == nil {
-		err = db.View(haveBuckets(Writers, Counts))
+		err = db.View(haveBuckets(Writers, Counts, Declared))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", file, err), db.Close())
@@ -97,10 +97,11 @@ func openToRead(file string) (*boltKV, error) {
 }
 
 // wantAllBuckets fails if a bucket of the current format is missing. The numbers of
-// children may be: they are counted when they are asked for.
+// children may be: they are counted when they are asked for. So may the bucket of declared
+// data.
 func wantAllBuckets(tx *bolt.Tx) error {
 	for _, b := range Buckets {
-		if b == Counts {
+		if b == Counts || b == Declared {
 			if _, err := tx.CreateBucketIfNotExists([]byte{byte(b)}); err != nil {
 				return err
 			}
@@ -233,7 +234,7 @@ func createBuckets(tx *bolt.Tx) error {
 			return fmt.Errorf("%w: a bbolt file of another program", ErrForeign)
 		}
 	}
-	if meta := tx.Bucket([]byte{byte(Meta)}); meta != nil && string(meta.Get(formatKey)) == formatVersion {
+	if meta := tx.Bucket([]byte{byte(Meta)}); meta != nil && slices.Contains([]string{formatVersion, formatDeclared, formatDeclaredLogged}, string(meta.Get(formatKey))) {
 		return wantAllBuckets(tx)
 	}
 	for _, b := range Buckets {

@@ -14,10 +14,11 @@ const (
 	Texts      Bucket = 't' // name → value; those that may be large
 	Writers    Bucket = 'w' // the writes that clients may send again; not in files of the first versions
 	Counts     Bucket = 'c' // container id → number of its children; not in files of the first versions
+	Declared   Bucket = 'e' // rows of declared data; empty in files of formats below 4
 )
 
 // Buckets are all buckets of a file.
-var Buckets = [...]Bucket{Rows, Blobs, Index, Reclaim, Journal, Disconnect, Meta, Texts, Writers, Counts}
+var Buckets = [...]Bucket{Rows, Blobs, Index, Reclaim, Journal, Disconnect, Meta, Texts, Writers, Counts, Declared}
 
 // bucketSlots are the places of buckets in buckets.
 var bucketSlots = func() (slots [256]byte) {

@@ -1,0 +1,212 @@
+// Package declared keeps what follows from the data of a database by its data document: it
+// stands between package derive, which is pure, and the committer, in whose transactions it
+// reads and writes.
+//
+// Its nouns: a Data is a document in force with the state of each definition. It never
+// changes; the committer replaces it. Follows is the update that a write becomes by it.
+package declared
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/sync/watch"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/kept"
+)
+
+// A Data is a data document in force. A nil Data is none.
+type Data struct {
+	document *derive.Document
+	stored   stored
+	states   map[*derive.Definition]*state
+	byName   map[string]*state
+}
+
+// stored are the states as the file has them.
+type stored struct {
+	NextID kept.ID  `json:"nextId"`
+	States []*state `json:"states"`
+}
+
+// A state is that of one definition.
+type state struct {
+	Name string  `json:"name"`
+	Text string  `json:"text"` // of the definition that the state is of
+	ID   kept.ID `json:"id"`
+}
+
+// metaStates is the name of the value that has the states.
+const metaStates = "data-states"
+
+// Load returns the data document that a file has, nil if there is none.
+func Load(tx *store.Tx) (*Data, error) {
+	source, err := versions.Data(tx)
+	if err != nil || source == "" {
+		return nil, err
+	}
+	document, err := derive.Parse(source)
+	if err != nil {
+		return nil, fmt.Errorf("stored data document: %w", err)
+	}
+	var s stored
+	text, err := tx.Meta(metaStates)
+	if err == nil && text != nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("states of the data document: %w", err)
+	}
+	return newData(document, s), nil
+}
+
+// newData returns the data of a document. Definitions without a state get one.
+func newData(document *derive.Document, s stored) *Data {
+	d := &Data{document: document, stored: stored{NextID: s.NextID}, states: make(map[*derive.Definition]*state), byName: make(map[string]*state)}
+	known := make(map[string]*state)
+	for _, st := range s.States {
+		known[st.Name] = st
+	}
+	for _, def := range document.Definitions() {
+		st := known[def.Name]
+		if st == nil || st.Text != def.Text() {
+			d.stored.NextID++
+			st = &state{Name: def.Name, Text: def.Text(), ID: d.stored.NextID}
+		}
+		d.stored.States = append(d.stored.States, st)
+		d.states[def], d.byName[def.Name] = st, st
+	}
+	return d
+}
+
+// save stores the states.
+func (d *Data) save(tx *store.Tx) error {
+	text, err := json.Marshal(d.stored)
+	if err != nil {
+		return err
+	}
+	return tx.SetMeta(metaStates, text)
+}
+
+// Document returns the document, nil if there is none.
+func (d *Data) Document() *derive.Document {
+	if d == nil {
+		return nil
+	}
+	return d.document
+}
+
+// Hash returns that of the text of the document, "" if there is none.
+func (d *Data) Hash() string {
+	if d == nil {
+		return ""
+	}
+	return versions.Hash(d.document.Source())
+}
+
+// Meets reports whether a write may touch a definition. Every write asks that, so it does
+// not allocate.
+func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
+	if d == nil {
+		return false
+	}
+	for i := range writes {
+		if d.document.Meets(writes[i].Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// Indexes returns the indexes that definitions need.
+func (d *Data) Indexes() (list []store.Index) {
+	if d == nil {
+		return nil
+	}
+	for _, def := range d.document.Definitions() {
+		if def.Kind == derive.Keep && def.OrderBy != tree.ByKey {
+			list = append(list, store.Index{Pattern: def.List()[1:], Order: def.OrderBy})
+		}
+	}
+	return list
+}
+
+// A Write is one to derive from.
+type Write struct {
+	Tx     *store.Tx     // before it
+	Noted  *watch.Reader // of Tx, that notes the paths that are read; nil: they are not noted
+	Writes []tree.ResolvedWrite
+	Admin  bool
+	Now    time.Time
+}
+
+// Follows is what a write becomes.
+type Follows struct {
+	*derive.Result
+	data *Data
+}
+
+// Derive returns what a write becomes, nil if nothing can follow from it. The error is a
+// *derive.Refusal or one of the store.
+func (d *Data) Derive(w Write) (*Follows, error) {
+	if !d.Meets(w.Writes) {
+		return nil, nil
+	}
+	r, err := d.document.Derive(&derive.Change{Before: before{readerOf(w), w, d}, Writes: w.Writes, Admin: w.Admin, Now: w.Now})
+	if r == nil {
+		return nil, err
+	}
+	return &Follows{r, d}, err
+}
+
+// Store stores the rows that follow.
+func (f *Follows) Store(tx *store.Tx) error {
+	for _, s := range f.Shared {
+		if err := store.Kept(tx).SetSources(f.data.states[s.Definition].ID, s.Place, s.Sources); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before is the state before a write.
+type before struct {
+	tree.Reader
+	write Write
+	data  *Data
+}
+
+func readerOf(w Write) tree.Reader {
+	if w.Noted != nil {
+		return w.Noted
+	}
+	return w.Tx
+}
+
+func (b before) note(p tree.Path) {
+	if b.write.Noted != nil {
+		b.write.Noted.Note(p)
+	}
+}
+
+// Count is that of a derive.Tree.
+func (b before) Count(p tree.Path, q tree.Query) (int, error) {
+	b.note(p)
+	return b.write.Tx.Count(p, q)
+}
+
+// Query is that of a derive.Tree.
+func (b before) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	b.note(p)
+	return b.write.Tx.Query(p, q)
+}
+
+// Sources is that of a derive.Tree.
+func (b before) Sources(definition string, place tree.Path) (int, error) {
+	b.note(place)
+	return store.Kept(b.write.Tx).Sources(b.data.byName[definition].ID, place)
+}
