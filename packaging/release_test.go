@@ -188,7 +188,7 @@ func serve(t *testing.T, cmd *exec.Cmd, pages map[string]string) {
 func testArchive(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "tar", "-xzf", dist(t, "dogwood_*_linux_amd64.tar.gz"), "-C", dir)
-	for _, name := range []string{"LICENSE", "README.md", "man/dogwood-serve.1.gz", "completions/_dogwood", "completions/dogwood.bash", "completions/dogwood.fish", "monitoring/alerts.yml", "monitoring/dashboard.json"} {
+	for _, name := range []string{"LICENSE", "THIRD_PARTY.txt", "README.md", "man/dogwood-serve.1.gz", "completions/_dogwood", "completions/dogwood.bash", "completions/dogwood.fish", "monitoring/alerts.yml", "monitoring/dashboard.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
@@ -228,7 +228,7 @@ func testRPM(t *testing.T) {
 		t.Skip(err)
 	}
 	list := must(t, "rpm", "-qlp", dist(t, "dogwood-*.x86_64.rpm"))
-	for _, want := range []string{"/usr/bin/dogwood\n", "/usr/lib/systemd/system/dogwood.service\n", "/etc/dogwood/dogwood.env\n", "/usr/share/man/man1/dogwood.1.gz\n", "/usr/share/zsh/site-functions/_dogwood\n", "/usr/share/dogwood/monitoring/alerts.yml\n", "/usr/share/dogwood/monitoring/dashboard.json\n"} {
+	for _, want := range []string{"/usr/bin/dogwood\n", "/usr/lib/systemd/system/dogwood.service\n", "/etc/dogwood/dogwood.env\n", "/usr/share/man/man1/dogwood.1.gz\n", "/usr/share/zsh/site-functions/_dogwood\n", "/usr/share/doc/dogwood/THIRD_PARTY.txt\n", "/usr/share/dogwood/monitoring/alerts.yml\n", "/usr/share/dogwood/monitoring/dashboard.json\n"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the package has no %s: %s", want, list)
 		}
@@ -258,7 +258,7 @@ func testImage(t *testing.T) {
 			t.Errorf("the image has no %s", want)
 		}
 	}
-	if names := must(t, "ls", rootfs); names != "data\ndogwood\netc\n" {
+	if names := must(t, "ls", rootfs); names != "data\ndogwood\netc\nlicenses\n" {
 		t.Errorf("the image has %q", names)
 	}
 	if owner := must(t, "stat", "-c", "%u", rootfs+"/data"); owner != "65532\n" {
