@@ -3,7 +3,7 @@
 
 import { type Children, type DataSnapshot, onValue, type Query } from '@dogwood/client'
 
-/** What to follow. Nothing is followed with `null` and `undefined`, as while nobody is signed in. */
+/** What to follow. Nothing is followed with `null` and `undefined`, as while the user is signed out. */
 export type Source<T = any> = Query<T> | null | undefined
 
 /** What is known of a query now. */
