@@ -30,7 +30,7 @@ func binary(t *testing.T) string {
 	return bin
 }
 
-// imageUser is the user of the image, who may write to /data only.
+// imageUser is the user of the image. It may write to /data only.
 const imageUser = 65532
 
 // A machine is where the program runs: here, or in the file system of the image, which
