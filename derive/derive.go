@@ -39,6 +39,7 @@ type Result struct {
 	Timers  []Timer
 	Entries []Entry
 
+	Looked   int // nodes that were touched or compared
 	Kept     int // places of targets at which an administrator said something else
 	Survived int // places of targets that a write above them left out
 	Skipped  []Skipped
@@ -95,7 +96,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 		return nil, err
 	}
 	r.divide()
-	r.result.Skipped = r.skipped
+	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	return r.result, nil
 }
 
