@@ -21,6 +21,7 @@ var layers = map[string][]string{
 	"internal/tier":                    {}, // imported by tests only
 	"internal/leaktest":                {},
 	"internal/testrun":                 {},
+	"internal/notices":                 {},
 	"internal/sitezip":                 {},
 	"sync/wire":                        {"tree/jsontext", "tree/piecewise"},
 	"tree":                             {"tree/jsontext", "tree/piecewise"},

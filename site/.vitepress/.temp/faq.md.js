@@ -1,0 +1,18 @@
+import { _ as _export_sfc, s as ssrRenderAttrs_1, v as vueExports } from "./plugin-vue_export-helper.BpaZaA78.js";
+import "node:stream";
+const __pageData = JSON.parse('{"title":"FAQ","description":"","frontmatter":{},"headers":[],"relativePath":"faq.md","filePath":"docs/faq.md"}');
+const _sfc_main = { name: "faq.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs_1(_attrs)}><h1 id="faq" tabindex="-1">FAQ <a class="header-anchor" href="#faq" aria-label="Permalink to &quot;FAQ&quot;">​</a></h1><p><strong>Is this Firebase?</strong> No. It is an independent server that speaks the protocol of the Firebase Realtime Database. It needs no account at Google.</p><p><strong>Do I have to change my app?</strong> One address (<a href="/from-firebase.html">from-firebase.md</a>).</p><p><strong>Does it work with Firestore?</strong> No. Firestore has another protocol and another data model.</p><p><strong>Which SDKs work?</strong> Those of the Realtime Database: web, Android, iOS, Admin for Node and Go are tested or use the same protocol. Our own clients are smaller, have types, and add <a href="/extensions.html">extensions</a>.</p><p><strong>Where are the users?</strong> Not here. Dogwood checks tokens and stores no passwords. Keep Firebase Authentication, or use any OpenID Connect provider, or sign tokens yourself (<a href="/authentication.html">authentication.md</a>).</p><p><strong>Is my data safe when the power fails?</strong> An acknowledged write is on disk. Tests cut the power at each step of a commit and compare (<a href="/testing.html">testing.md</a>).</p><p><strong>Can it run on several machines?</strong> One database runs on one server. Different databases can be on different servers.</p><p><strong>How large can a database be?</strong> There is no limit but the disk. Costs depend on what an operation touches, not on the size of the database (<a href="/storage.html#25-what-operations-cost">storage.md</a>).</p><p><strong>How many users?</strong> See <a href="/sizing.html">sizing.md</a>.</p><p><strong>May I copy the data directory?</strong> Of a stopped server, as a whole. For a running one use <code>dogwood backup</code> (<a href="/bulk-data.html#backup">bulk-data.md</a>).</p><p><strong>How do I run code when data changes?</strong> With a program that listens: the Go and Node clients reconnect by themselves, and <a href="/extensions.html#write-ids">write ids</a> make repeated writes harmless.</p><p><strong>How do I see what is in it?</strong> <code>dogwood get / --shallow</code>, <code>dogwood watch PATH</code>, <code>dogwood top</code>, or the explorer of <code>dogwood dev --sample chat</code>.</p><p><strong>Why does everything get denied?</strong> Because no rules are deployed yet (<a href="/troubleshooting.html#access">troubleshooting.md</a>).</p><p><strong>Can I put it into my Go program?</strong> Yes, without a network: <a href="/sdk-go.html"><code>sdk-go/embed</code></a>.</p><p><strong>Does it phone home?</strong> No. The server makes no connection that you have not configured: key sets at <code>--jwks</code> URLs are the only ones.</p><p><strong>What does the licence allow?</strong> Apache-2.0: use, change and distribute it, also commercially.</p></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = vueExports.useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("docs/faq.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const faq = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  faq as default
+};
