@@ -110,8 +110,8 @@ func (c *committer) stepAfter(batches int) (rows int) {
 	return min(batches*behindRows, workRows)
 }
 
-// background does one step of reclaiming, of building indexes and of giving an older
-// file its checksums. If stop is not
+// background does one step of reclaiming, of building indexes, of giving an older
+// file its checksums and of building declared data. If stop is not
 // nil, reclaiming ends soon after it says so.
 func (c *committer) background(rows int, stop func() bool) {
 	c.stalled = false
@@ -119,14 +119,27 @@ func (c *committer) background(rows int, stop func() bool) {
 		more, err := c.db.store.Reclaim(rows, stop)
 		building, buildErr := c.db.store.Build(rows)
 		upgrading, upgradeErr := c.db.store.Upgrade(rows)
-		c.db.work, c.behind = more || building || upgrading, more
-		return errors.Join(err, buildErr, upgradeErr)
+		stepErr := c.stepData(building)
+		c.db.work, c.behind = more || building || upgrading || c.db.data.Load().Working(), more
+		return errors.Join(err, buildErr, upgradeErr, stepErr)
 	})
 	if err != nil {
 		c.tellFailed("background work failed", err)
 		c.observeCommit(nil, err)
 		c.db.work, c.stalled = false, true // until the next write, so as not to spin
 	}
+}
+
+// stepData does one step of building declared data, which is a commit like others. Lists that are
+// bounded wait for their indexes.
+func (c *committer) stepData(indexing bool) error {
+	if indexing || !c.db.data.Load().Working() {
+		return nil
+	}
+	t := &call{f: func(b *batch) error { return b.stepsOfData(stepNodes) }}
+	t.start()
+	c.commit([]task{t})
+	return t.err
 }
 
 // maxBatchEvents bounds the events that one batch keeps until they are

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
@@ -147,9 +148,17 @@ func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
 // Data returns the data document in force, nil if there is none.
 func (wr *writer) Data() *derive.Document { return wr.db.data.Load().Document() }
 
+// DataStatus says how far the definitions of the data document are.
+func (wr *writer) DataStatus() []declared.Status { return wr.db.data.Load().Status() }
+
+// Unfinished returns the names of definitions of the data document that may lack something at, above
+// or below a path.
+func (wr *writer) Unfinished(p tree.Path) []string { return wr.db.data.Load().Unfinished(p) }
+
 // ChangeData puts a data document in force, durably. It returns the version that it made,
-// which is the last one if that has the same text. Errors: derive.Errors for what is not
-// supported, declared.ErrChanged, and those of Write.
+// which is the last one if that has the same text. A definition that has little to look at is
+// ready when ChangeData returns; others are built in the background. Errors: derive.Errors for
+// definitions that are not supported, declared.ErrChanged, and those of Write.
 func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v versions.Version, err error) {
 	if err := declared.Supported(c.Document); err != nil {
 		return v, err
@@ -163,7 +172,7 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
 		next, made, isNew, err := b.data.Deploy(b.Tx, c, b.db.options.Now())
 		switch v = made; {
-		case errors.Is(err, declared.ErrChanged), errors.As(err, new(*declared.DataError)):
+		case errors.Is(err, declared.ErrChanged):
 			return err
 		case err != nil || !isNew:
 			return fault.Broken(err)
@@ -174,14 +183,84 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 		if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, next)); err != nil {
 			return fault.Broken(err)
 		}
-		b.dirty, b.data = true, next
-		b.Committed = append(b.Committed, func() {
-			b.db.data.Store(next)
-			b.db.work = true
-		})
-		return nil
+		b.enforceData(next)
+		return b.stepsOfData(atOnce)
 	}})
 	return v, err
+}
+
+// atOnce is how many nodes definitions may look at when their document is put in force. More
+// are looked at in the background, stepNodes at a time.
+const (
+	atOnce    = 1_000
+	stepNodes = 1
+)
+
+// enforceData puts data in force for the tasks that follow.
+func (b *batch) enforceData(data *declared.Data) {
+	if data == b.data {
+		return
+	}
+	b.dirty, b.data = true, data
+	b.Committed = append(b.Committed, func() {
+		b.db.data.Store(data)
+		b.db.work = true
+	})
+}
+
+// stepsOfData works on definitions until it has come to a number of nodes.
+func (b *batch) stepsOfData(nodes int) error {
+	for nodes > 0 && b.data.Working() {
+		now := b.db.options.Now()
+		step, err := b.data.Step(b.Tx, now)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		if step.Follows != nil {
+			if err := b.changeByItself(step.Follows, now, causeData); err != nil {
+				return err
+			}
+		}
+		b.enforceData(step.Data)
+		nodes -= step.Cost
+	}
+	return nil
+}
+
+// changeByItself makes an update that no client has asked for.
+func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string) error {
+	changed := false
+	if len(f.Writes) > 0 {
+		var err error
+		w := &Write{Caller: Admin, internal: cause}
+		if changed, err = b.change(w, decidedWrite{asked: f.Writes, writes: f.Writes, follows: f, now: now}, nil); err != nil {
+			return err
+		}
+	}
+	if changed {
+		return nil
+	}
+	b.dirty = true
+	return fault.Broken(f.Store(b.Tx))
+}
+
+// ErrNoDefinition is returned for a definition that there is not.
+var ErrNoDefinition = errors.New("no such definition")
+
+// ControlData pauses a definition of the data document, resumes it or has it built anew: the
+// verbs of package declared. The error is ErrNoDefinition or one of Write.
+func (wr *writer) ControlData(ctx context.Context, name, verb string) error {
+	return wr.db.do(ctx, &call{f: func(b *batch) error {
+		next, ok, err := b.data.Control(b.Tx, name, verb)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		if !ok {
+			return ErrNoDefinition
+		}
+		b.enforceData(next)
+		return nil
+	}})
 }
 
 // DataHistory returns the versions of the data document that are kept, newest first.

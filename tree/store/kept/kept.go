@@ -1,5 +1,6 @@
 // Package kept has the rows that declared data needs and that are not in the tree, in bucket e of a store:
-// how many source nodes of a map share a place. They are the store's half of package derive,
+// how many source nodes of a map share a place, and which places have a source while a map is
+// built. They are the store's half of package derive,
 // and know nothing of documents: a definition is a number here.
 package kept
 
@@ -17,7 +18,13 @@ import (
 type ID uint32
 
 // Keys of bucket e begin with one of these.
-const shared = 's' // definition, place → number of source nodes
+const (
+	shared = 's' // definition, place → number of source nodes
+	marked = 'm' // definition, place → 1: it has a source
+)
+
+// kinds are all of them.
+var kinds = []byte{shared, marked}
 
 // Rows are those of a transaction.
 type Rows struct{ entries kv.Entries }
@@ -53,10 +60,26 @@ func (r Rows) SetSources(id ID, place tree.Path, n int) error {
 	return r.entries.Put(kv.Declared, k, binary.AppendUvarint(nil, uint64(n)))
 }
 
+// Mark notes that a place has a source.
+func (r Rows) Mark(id ID, place tree.Path) error {
+	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), []byte{1})
+}
+
+// Marked reports whether a place has a source.
+func (r Rows) Marked(id ID, place tree.Path) (bool, error) {
+	v, err := r.entries.Get(kv.Declared, keyOf(marked, id, place.Clean()))
+	return v != nil, err
+}
+
 // Drop deletes rows of a definition, at most a number of them. It reports whether there are
 // more.
-func (r Rows) Drop(id ID, rows int) (more bool, err error) {
-	for _, kind := range []byte{shared} {
+func (r Rows) Drop(id ID, rows int) (more bool, err error) { return r.drop(kinds, id, rows) }
+
+// Unmark is Drop for marks alone.
+func (r Rows) Unmark(id ID, rows int) (more bool, err error) { return r.drop([]byte{marked}, id, rows) }
+
+func (r Rows) drop(kinds []byte, id ID, rows int) (more bool, err error) {
+	for _, kind := range kinds {
 		prefix := keyOf(kind, id, "")
 		var keys [][]byte
 		c := r.entries.Cursor(kv.Declared)
@@ -84,8 +107,11 @@ func (r Rows) Check(report func(format string, args ...any)) {
 	c := r.entries.Cursor(kv.Declared)
 	k, v := c.Seek(nil)
 	for ; k != nil; k, v = c.Next() {
-		if len(k) < 5 || k[0] != shared {
+		if len(k) < 5 || bytes.IndexByte(kinds, k[0]) < 0 {
 			report("declared data: unreadable key %x", k)
+			continue
+		}
+		if k[0] != shared {
 			continue
 		}
 		if n, size := binary.Uvarint(v); size != len(v) || n == 0 {
