@@ -147,6 +147,7 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 		if err := v.follows.Store(b.Tx); err != nil {
 			return false, fault.Broken(err)
 		}
+		b.noteDue(v.follows.Due())
 	}
 	b.notes.write(w, v, writes, ready)
 	b.Writes = b.notes.count()

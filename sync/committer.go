@@ -42,6 +42,8 @@ type committer struct {
 	db   *core
 	done chan struct{} // closed when commitLoop has ended
 
+	mayExpire time.Time // when nodes may expire again
+
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
 	reviews bool            // there are stale grants
@@ -69,7 +71,7 @@ func (c *committer) commitLoop() {
 		case !c.db.work && len(c.db.late) > 0:
 			pause = probeEvery
 		case !c.db.work:
-			pause = queue.Forever
+			pause = c.untilDue()
 		}
 		some, open := c.db.queue.Take(pause)
 		if !open {
@@ -77,6 +79,7 @@ func (c *committer) commitLoop() {
 		}
 		c.commitLate(some)
 		c.commitQueued()
+		c.expire()
 		pause = workAfter
 		c.reviewSome()
 		switch {

@@ -202,6 +202,7 @@ const (
 	causeTransaction = "transaction" // a write with a condition
 	causeDisconnect  = "onDisconnect"
 	causeImport      = "import"
+	causeExpire      = "expire" // nodes of declared data are due
 	causeData        = "data"   // declared data are built
 	causeSample      = "sample" // what a new database begins with
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/kept"
 )
 
 // A Data is a data document in force. A nil Data is none.
@@ -199,6 +200,11 @@ func (f *Follows) Store(tx *store.Tx) error {
 			return err
 		}
 	}
+	for _, t := range f.Timers {
+		if err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due}); err != nil {
+			return err
+		}
+	}
 	for _, h := range f.Held {
 		if st := f.data.states[h.Definition]; st.Phase != Ready {
 			if err := store.Kept(tx).Mark(st.ID, h.Path); err != nil {
@@ -207,6 +213,17 @@ func (f *Follows) Store(tx *store.Tx) error {
 		}
 	}
 	return nil
+}
+
+// Due returns the earliest time at which a node expires that the update has touched, in
+// milliseconds since 1970; 0: none does.
+func (f *Follows) Due() (due int64) {
+	for _, t := range f.Timers {
+		if t.Due != 0 && (due == 0 || t.Due < due) {
+			due = t.Due
+		}
+	}
+	return due
 }
 
 // before is the state before a write.

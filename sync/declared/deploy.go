@@ -34,7 +34,7 @@ func (k keyed) KeysAfter(p tree.Path, key string) (keys []string, err error) {
 func Supported(document *derive.Document) error {
 	var errs derive.Errors
 	for _, d := range document.Definitions() {
-		if d.Kind == derive.Expire || d.Kind == derive.Index {
+		if d.Kind == derive.Index {
 			errs = append(errs, &derive.Error{Pos: d.Pos, Definition: d.Name, Msg: fmt.Sprintf("definitions of the kind %s are not applied by this version; take it out", d.Kind)})
 		}
 	}
