@@ -26,7 +26,7 @@ func (d *Definition) incremental() bool {
 func (d *Definition) Shared() bool { return d.Kind == Map && !d.injective && !d.Unique }
 
 // waits reports whether a definition is not in force for a node yet.
-func (r *run) waits(d *Definition, p tree.Path) bool {
+func waits(r *run, d *Definition, p tree.Path) bool {
 	if r.Behind == nil || !d.incremental() || r.comes(d, p) {
 		return false
 	}
@@ -44,7 +44,7 @@ func (r *run) comes(d *Definition, p tree.Path) bool {
 }
 
 // come touches the nodes that are being built.
-func (r *run) come() {
+func come(r *run) {
 	b := r.Build
 	if b == nil {
 		return
@@ -72,7 +72,7 @@ func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err er
 	r.trees.Begin(t, nil)
 	defer r.trees.End()
 	for _, p := range nodes {
-		o, ok := r.outcomeAnew(d, p)
+		o, ok := outcomeAnew(r, d, p)
 		if err := r.trees.Err(); err != nil || r.err != nil {
 			if err == nil {
 				err = r.err
@@ -89,7 +89,7 @@ func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err er
 	return list, nil
 }
 
-func (r *run) outcomeAnew(d *Definition, p tree.Path) (o outcome, ok bool) {
+func outcomeAnew(r *run, d *Definition, p tree.Path) (o outcome, ok bool) {
 	if d.whole {
 		n, err := r.Before.Count(p, tree.Query{OrderBy: tree.ByKey})
 		place, ok, _ := r.fill(d.target, p, true)

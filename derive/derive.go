@@ -104,7 +104,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	if err := r.derive(); err != nil {
 		return nil, err
 	}
-	r.divide()
+	divide(r)
 	r.result.Skipped = r.skipped
 	return r.result, nil
 }
@@ -112,7 +112,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 // divide puts what follows behind the writes that were asked for. A place of a map follows if a
 // touched node determines its value, also if it was written: a caller that may write the
 // node may write it.
-func (r *run) divide() {
+func divide(r *run) {
 	asked := make(map[tree.Target]bool, len(r.Writes))
 	for _, w := range r.Writes {
 		asked[w.Target] = true
@@ -164,7 +164,7 @@ func (r *run) derive() error {
 	for i := range r.Writes {
 		r.collect(r.document.trie, r.Writes[i], r.Writes[i].Path, i)
 	}
-	r.come()
+	come(r)
 	for _, level := range r.document.levels {
 		if r.err == nil && slices.ContainsFunc(level, r.busy) {
 			r.derived(level)

@@ -96,7 +96,7 @@ func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
 	gained := t.gained
 	if d.Unique && left+len(gained) > 1 {
-		return len(gained) > 1 || !t.coming || !r.derivedBefore(place, gained[0])
+		return len(gained) > 1 || !t.coming || !derivedBefore(r, place, gained[0])
 	}
 	for _, n := range gained {
 		if n != gained[0] {
@@ -110,9 +110,9 @@ func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
 	return !r.failed(err) && n != gained[0]
 }
 
-// derivedBefore reports whether a node may have been derived from before its building came to
+// derivedBefore reports whether a node may have been derived from before its building reached
 // it: its value is at its place.
-func (r *run) derivedBefore(place tree.Path, value tree.Node) bool {
+func derivedBefore(r *run, place tree.Path, value tree.Node) bool {
 	n, err := r.Before.Get(place)
 	return !r.failed(err) && n == value
 }

@@ -145,6 +145,50 @@ func (c *committer) stepData(indexing bool) error {
 	return t.err
 }
 
+// Expiry may take the committer a quarter of its time. The clock is asked at least every
+// maxUntilDue, as it may be set.
+const (
+	expiryShare = 4
+	maxUntilDue = time.Second
+)
+
+// untilDue returns how long nothing expires.
+func (c *committer) untilDue() time.Duration {
+	if c.db.due == 0 {
+		return queue.Forever
+	}
+	wait := time.UnixMilli(c.db.due).Sub(c.db.options.Now())
+	return min(max(wait, time.Until(c.mayExpire), 0), maxUntilDue)
+}
+
+// expire removes nodes that are due, as a commit like others. Rules are not asked.
+func (c *committer) expire() {
+	began := time.Now()
+	if c.db.due == 0 || began.Before(c.mayExpire) || c.db.options.Now().UnixMilli() < c.db.due {
+		return
+	}
+	t := &call{f: func(b *batch) error {
+		now := b.db.options.Now()
+		f, next, err := b.data.Expire(b.Tx, now)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		b.dirty = true
+		b.db.due = next
+		if f == nil {
+			return nil
+		}
+		return b.changeByItself(f, now, causeExpire)
+	}}
+	t.start()
+	c.commit([]task{t})
+	c.mayExpire = began.Add(expiryShare * time.Since(began))
+	if t.err != nil {
+		c.mayExpire = began.Add(maxUntilDue)
+		c.db.due = max(c.db.due, 1)
+	}
+}
+
 // maxBatchEvents bounds the events that one batch keeps until they are
 // published. A write above many listeners makes one for each of their views.
 const maxBatchEvents = 64 << 10

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
-	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -188,113 +186,6 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 		return b.stepsOfData(atOnce)
 	}})
 	return v, err
-}
-
-// atOnce is how many nodes definitions may look at when their document is put in force. More
-// are looked at in the background, stepNodes at a time.
-const (
-	atOnce    = 1_000
-	stepNodes = 1
-)
-
-// enforceData puts data in force for the tasks that follow.
-func (b *batch) enforceData(data *declared.Data) {
-	if data == b.data {
-		return
-	}
-	b.dirty, b.data = true, data
-	b.Committed = append(b.Committed, func() {
-		b.db.data.Store(data)
-		b.db.work = true
-	})
-}
-
-// stepsOfData works on definitions until it has come to a number of nodes.
-func (b *batch) stepsOfData(nodes int) error {
-	for nodes > 0 && b.data.Working() {
-		now := b.db.options.Now()
-		step, err := b.data.Step(b.Tx, now)
-		if err != nil {
-			return fault.Broken(err)
-		}
-		if step.Follows != nil {
-			if err := b.changeByItself(step.Follows, now, causeData); err != nil {
-				return err
-			}
-		}
-		b.enforceData(step.Data)
-		nodes -= step.Cost
-	}
-	return nil
-}
-
-// changeByItself makes an update that no client has asked for.
-func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string) error {
-	changed := false
-	if len(f.Writes) > 0 {
-		var err error
-		w := &Write{Caller: Admin, internal: cause}
-		if changed, err = b.change(w, decidedWrite{asked: f.Writes, writes: f.Writes, follows: f, now: now}, nil); err != nil {
-			return err
-		}
-	}
-	if changed {
-		return nil
-	}
-	b.dirty = true
-	b.noteDue(f.Due())
-	return fault.Broken(f.Store(b.Tx))
-}
-
-// noteDue notes when a node expires, 0 for never.
-func (b *batch) noteDue(due int64) {
-	if due != 0 && (b.db.due == 0 || due < b.db.due) {
-		b.db.due = due
-	}
-}
-
-// Expiry may take the committer a quarter of its time. The clock is asked at least every
-// maxUntilDue, as it may be set.
-const (
-	expiryShare = 4
-	maxUntilDue = time.Second
-)
-
-// untilDue returns how long nothing expires.
-func (c *committer) untilDue() time.Duration {
-	if c.db.due == 0 {
-		return queue.Forever
-	}
-	wait := time.UnixMilli(c.db.due).Sub(c.db.options.Now())
-	return min(max(wait, time.Until(c.mayExpire), 0), maxUntilDue)
-}
-
-// expire removes nodes that are due, as a commit like others. Rules are not asked.
-func (c *committer) expire() {
-	began := time.Now()
-	if c.db.due == 0 || began.Before(c.mayExpire) || c.db.options.Now().UnixMilli() < c.db.due {
-		return
-	}
-	t := &call{f: func(b *batch) error {
-		now := b.db.options.Now()
-		f, next, err := b.data.Expire(b.Tx, now)
-		if err != nil {
-			return fault.Broken(err)
-		}
-		b.dirty = true
-		b.db.due = next
-		if f == nil {
-			return nil
-		}
-		return b.changeByItself(f, now, causeExpire)
-	}}
-	t.start()
-	c.commit([]task{t})
-	c.mayExpire = began.Add(expiryShare * time.Since(began))
-	if t.err != nil {
-		c.mayExpire = began.Add(maxUntilDue)
-		c.db.due = max(c.db.due, 1)
-	}
 }
 
 // ErrNoDefinition is returned for a definition that there is not.

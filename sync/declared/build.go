@@ -23,7 +23,7 @@ const (
 type Step struct {
 	Data    *Data    // afterwards
 	Follows *Follows // the update that belongs to the step; nil: none
-	Cost    int      // nodes that it came to, about
+	Cost    int      // nodes that it looked at, about
 }
 
 // A stepper makes one step.
