@@ -21,16 +21,30 @@ part=${1:-full}
 # Nothing is linked for a debugger, which halves the time of it.
 export GOFLAGS="${GOFLAGS:-} -trimpath -ldflags=-s"
 
-# step begins a step. took notes how long the one before it took.
+# step begins a step. took notes how long the one before it took, and its processor time.
 step() {
 	took
-	name=$* began=$(date +%s)
+	processor
+	name=$* began=$(date +%s) used=$processor
 	printf '\n== %s\n' "$name"
 }
 name=
 took() {
-	[ -z "$name" ] || echo "$(($(date +%s) - began)) $part: $name" >>"$bin/steps"
+	[ "$name" ] || return 0
+	processor
+	echo "$(($(date +%s) - began)) $((processor - used)) $part: $name" >>"$bin/steps"
 	name=
+}
+
+# processor sets the processor time of the programs that this script has run, in seconds.
+processor() {
+	times >"$bin/processor.$part"
+	{ read -r _; read -r user system; } <"$bin/processor.$part"
+	processor=0
+	for time in "$user" "$system"; do
+		time=${time%%.*}
+		processor=$((processor + 60 * ${time%m*} + ${time#*m}))
+	done
 }
 
 # Tests keep their files in memory if there is plenty: what they show does not depend on
@@ -43,8 +57,8 @@ whole=no # a part of a run: the whole of it has set all up, and finishes
 finish() {
 	took
 	if [ -s "$bin/steps" ]; then
-		printf '\n== how long the steps took\n'
-		sort -rn "$bin/steps" | while read -r seconds name; do printf '%7d s  %s\n' "$seconds" "$name"; done
+		printf '\n== how long the steps took, and their processor time\n'
+		sort -rn "$bin/steps" | while read -r seconds busy name; do printf '%7d s %7d s  %s\n' "$seconds" "$busy" "$name"; done
 	fi
 	if [ -s "$bin/times" ]; then
 		printf '\n== the slowest Go tests\n'

@@ -63,7 +63,7 @@ type commands struct {
 	Token          credentials.Token          `cmd:"" group:"Credentials" help:"Create and revoke tokens of users."`
 
 	Rules   rulecmd.Command  `cmd:"" group:"Tools" help:"Check, test and explain security rules."`
-	Data    datacmd.Command  `cmd:"" group:"Tools" help:"Check documents that declare data."`
+	Data    datacmd.Command  `cmd:"" group:"Tools" help:"Check and deploy documents that declare data."`
 	Check   bulk.Check       `cmd:"" group:"Tools" help:"Verify data files."`
 	Top     remote.Top       `cmd:"" group:"Tools" help:"Show what a server does, second by second."`
 	Bench   benchcmd.Command `cmd:"" group:"Tools" help:"Load a server and measure it."`

@@ -21,7 +21,7 @@ const (
 
 	// While several addresses wait, and for sharedBatches after that, batches are shorter:
 	// one that comes next waits for the batch that is carried out, and then for its own.
-	// With 256 KiB it waited twice as long beside values of 20 kB, which came no faster.
+	// With 256 KiB it waited twice as long for values of 20 kB of another, which came no faster.
 	// Without the memory, one that writes now and then always waited for a long one.
 	sharedBatchBytes = 64 << 10
 	sharedBatchCost  = 5 * time.Millisecond

@@ -1,4 +1,3 @@
-// Package datacmd has the commands of dogwood data, for documents that declare data.
 package datacmd
 
 import (
@@ -8,24 +7,10 @@ import (
 	"os"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/derive"
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/explain"
 )
-
-// Command is the tools for documents that declare data.
-type Command struct {
-	Check checkCommand `cmd:"" help:"Check a document that declares data, and print what it costs."`
-}
-
-func (Command) Help() string {
-	return `A data document declares inverse indexes, counters, sums, bounded lists, expiry and
-compound indexes. This version checks documents; servers do not apply them yet.
-
-Examples:
-
-  dogwood data check database.data.json`
-}
 
 // checkCommand needs no data and no server, so an editor or CI can run it after each change.
 type checkCommand struct {
@@ -49,10 +34,10 @@ func (c *checkCommand) Run(e *console.Env) error {
 	if err != nil {
 		return console.Unusable(err)
 	}
-	doc, err := derive.Parse(string(text))
+	doc, err := derive.Parse(text)
 	var errs derive.Errors
 	if errors.As(err, &errs) {
-		if err := explain.Errors(e.Stdout, c.File, string(text), shown(errs)); err != nil {
+		if err := explain.Errors(e.Stdout, c.File, text, project.Shown(errs)); err != nil {
 			return err
 		}
 		return console.Unusable(errors.New(console.Count(len(errs), "error")))
@@ -60,38 +45,39 @@ func (c *checkCommand) Run(e *console.Env) error {
 	if err != nil {
 		return console.Unusable(err)
 	}
-	return c.print(e.Stdout, doc)
+	_, err = fmt.Fprintf(e.Stdout, "%s: %s, no errors\n", c.File, console.Count(len(doc.Definitions()), "definition"))
+	for _, d := range doc.Definitions() {
+		if err == nil {
+			err = printDefinition(e.Stdout, d, "")
+		}
+	}
+	return err
 }
 
 // read reads the document. It reads no more than shows that it is too large.
-func (c *checkCommand) read(e *console.Env) ([]byte, error) {
-	in := e.Stdin
+func (c *checkCommand) read(e *console.Env) (string, error) {
 	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+		return readDocument(c.File)
 	}
-	return io.ReadAll(io.LimitReader(in, derive.MaxDocument+1))
+	text, err := io.ReadAll(io.LimitReader(e.Stdin, derive.MaxDocument+1))
+	return string(text), err
 }
 
-// shown returns errors in the form in which those of rules are shown.
-func shown(errs derive.Errors) (list rules.Errors) {
-	for _, err := range errs {
-		list = append(list, &rules.SyntaxError{Pos: rules.Pos(err.Pos), Msg: err.Msg})
+// readDocument reads the file of a document. It reads no more than shows that it is too large.
+func readDocument(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
 	}
-	return list
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, derive.MaxDocument+1))
+	return string(text), err
 }
 
-func (c *checkCommand) print(w io.Writer, doc *derive.Document) error {
-	_, err := fmt.Fprintf(w, "%s: %s, no errors\n", c.File, console.Count(len(doc.Definitions()), "definition"))
-	for _, d := range doc.Definitions() {
-		if err == nil {
-			cost := d.Cost()
-			_, err = fmt.Fprintf(w, "\n%s: %s %s\n  rows for one node:   %s\n  rows for k removed:  %s\n", d.Name, d.Kind, d.Summary(), cost.Node, cost.Ancestor)
-		}
-	}
+// printDefinition prints what a definition does and costs. remark says what a deployment
+// changes of it.
+func printDefinition(w io.Writer, d *derive.Definition, remark string) error {
+	cost := d.Cost()
+	_, err := fmt.Fprintf(w, "\n%s: %s %s%s\n  rows for one node:   %s\n  rows for k removed:  %s\n", d.Name, d.Kind, d.Summary(), remark, cost.Node, cost.Ancestor)
 	return err
 }

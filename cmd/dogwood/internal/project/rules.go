@@ -73,7 +73,7 @@ func LoadRules(file string, o versions.Options) (*RulesSet, error) {
 	}
 	var errs []error
 	for _, t := range targets {
-		r, err := s.load(t.File, o)
+		r, err := s.load(t.Rules, o)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%s names rules that are missing: %w", file, err)
@@ -107,8 +107,8 @@ func Documents(files []string) (list []string, err error) {
 			return nil, err
 		}
 		for _, t := range targets {
-			if !slices.Contains(list, t.File) {
-				list = append(list, t.File)
+			if !slices.Contains(list, t.Rules) {
+				list = append(list, t.Rules)
 			}
 		}
 	}
@@ -157,16 +157,18 @@ func DrawErrors(file, text string, errs rules.Errors) error {
 	return &RulesError{b.String()}
 }
 
-// A rulesTarget is a rules document and the namespaces that it is for, none for
-// all of them.
-type rulesTarget struct {
-	File       string
+// A Target is a rules document and a data document, and the namespaces that they are for,
+// none for all of them.
+type Target struct {
+	Rules      string
+	Data       string // "" if there is none
 	Namespaces []string
 }
 
 // A databaseConfig is an element of "database" in a firebase.json.
 type databaseConfig struct {
 	Rules    string `json:"rules"`
+	Data     string `json:"data"` // not of the firebase tools, which pass over it
 	Instance string `json:"instance"`
 	Target   string `json:"target"`
 }
@@ -174,7 +176,7 @@ type databaseConfig struct {
 // Targets reads the documents that a firebase.json names: one for all databases,
 // or a list with an instance or a deploy target for each, which stands for the
 // instances that the .firebaserc in its directory lists.
-func (s *RulesSet) Targets(file string) (list []rulesTarget, err error) {
+func (s *RulesSet) Targets(file string) (list []Target, err error) {
 	var config struct {
 		Database json.RawMessage `json:"database"`
 	}
@@ -187,7 +189,10 @@ func (s *RulesSet) Targets(file string) (list []rulesTarget, err error) {
 	}
 	dir := filepath.Dir(file)
 	for _, c := range configs {
-		t := rulesTarget{File: filepath.Join(dir, c.Rules)}
+		t := Target{Rules: filepath.Join(dir, c.Rules)}
+		if c.Data != "" {
+			t.Data = filepath.Join(dir, c.Data)
+		}
 		switch {
 		case c.Rules == "":
 			return nil, fmt.Errorf("%s: database: \"rules\" is missing", file)

@@ -3,23 +3,18 @@ package rulecmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/versioned"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
-	"github.com/dogwooddb/dogwood/sync/versions"
 )
 
 // The commands of this file are about the rules of a running server, those of
@@ -58,9 +53,9 @@ func (c *deployCommand) Run(e *console.Env) error {
 		c.File = rulesToDeploy()
 	}
 	if !project.IsConfig(c.File) {
-		return c.deploy(e, db)
+		return c.deploy(e, c.File, db)
 	}
-	return c.deployConfig(e, db)
+	return versioned.Rules.Each(c.File, db, func(file string, db *client.Client) error { return c.deploy(e, file, db) })
 }
 
 // rulesToDeploy returns the rules file of the working directory.
@@ -72,45 +67,16 @@ func rulesToDeploy() string {
 	return cmp.Or(project.FindRules(), document)
 }
 
-// deployConfig deploys what a firebase.json names, all of it or for one namespace.
-func (c *deployCommand) deployConfig(e *console.Env, db *client.Client) error {
-	config, wanted := c.File, db.Namespace
-	targets, err := new(project.RulesSet).Targets(config)
-	if err != nil {
-		return err
-	}
-	deployed := false
-	for _, t := range targets {
-		namespaces := t.Namespaces
-		if len(namespaces) == 0 {
-			namespaces = []string{wanted}
-		}
-		for _, ns := range namespaces {
-			if wanted != "" && ns != wanted {
-				continue
-			}
-			one := *db
-			one.Namespace, c.File, deployed = ns, t.File, true
-			if err := c.deploy(e, &one); err != nil {
-				return err
-			}
-		}
-	}
-	if !deployed {
-		return fmt.Errorf("%s names no rules for the database %q", config, wanted)
-	}
-	return nil
-}
-
 // deploy deploys one document to one database.
-func (c *deployCommand) deploy(e *console.Env, db *client.Client) error {
+func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) error {
 	if _, err := rulestest.ParseOptions(c.Dialect, nil); err != nil {
 		return console.Unusable(fmt.Errorf("--dialect: %w", err))
 	}
 	if _, err := rulestest.ParseOptions("", extensionNames(c.Extensions)); err != nil {
 		return console.Unusable(fmt.Errorf("--extensions: %w", err))
 	}
-	text, err := os.ReadFile(c.File)
+	c.File = file
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -121,26 +87,18 @@ func (c *deployCommand) deploy(e *console.Env, db *client.Client) error {
 		}
 	}
 	query.Set("dryRun", "true")
-	if err := c.upload(e.Ctx, db, query, text); err != nil {
+	if err := c.upload(e.Ctx, db, query, string(text)); err != nil {
 		return err
 	}
 	if err := c.warn(e, string(text)); err != nil || c.DryRun {
 		return err
 	}
 	query.Del("dryRun")
-	if err := c.upload(e.Ctx, db, query, text); err != nil {
+	if err := c.upload(e.Ctx, db, query, string(text)); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, inDatabase(db), c.versionOf(e.Ctx, db, string(text)))
+	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, versioned.InDatabase(db), versioned.Rules.VersionOf(e.Ctx, db, string(text)))
 	return nil
-}
-
-// inDatabase names the database that a command was for, if it was named.
-func inDatabase(db *client.Client) string {
-	if db.Namespace == "" {
-		return ""
-	}
-	return " in " + db.Namespace
 }
 
 // warn says on standard error which holes the rules have. They are deployed nonetheless.
@@ -152,63 +110,14 @@ func (c *deployCommand) warn(e *console.Env, text string) error {
 	return warnOpen(e, e.Stderr, &rulestest.Source{File: c.File, Text: text, Options: o})
 }
 
-// versionOf names the version that has the rules in force. Without an answer to
-// that they are in force nonetheless.
-func (c *deployCommand) versionOf(ctx context.Context, db *client.Client, text string) string {
-	list, err := rulesHistory(ctx, db)
-	if err != nil {
-		return ""
-	}
-	for _, v := range list {
-		if v.Hash == versions.Hash(text) {
-			return fmt.Sprintf(", as version %d", v.Number)
-		}
-	}
-	return ""
-}
-
-func (c *deployCommand) upload(ctx context.Context, db *client.Client, query url.Values, text []byte) error {
-	r, err := db.Request(ctx, http.MethodPut, rulesPlace, query, client.NewPayload(string(text)))
-	if err != nil {
-		return err
-	}
-	resp, err := db.Answer(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode/100 == 2:
-		return nil
-	case resp.StatusCode == http.StatusBadRequest:
-		return c.refusedRules(string(text), resp)
-	}
-	return db.Refusal(resp)
-}
-
-// maxRefusal bounds what is read of an answer that refuses rules.
-const maxRefusal = 1 << 20
-
-// refusedRules returns the error that shows what a server found wrong in rules.
-func (c *deployCommand) refusedRules(text string, resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	if err != nil {
-		return err
-	}
-	var answer struct{ Error string }
-	if json.Unmarshal(body, &answer) != nil || answer.Error == "" {
-		return fmt.Errorf("the server answered %s", resp.Status)
-	}
-	if errs := c.localErrors(text, answer.Error); errs != nil {
-		return project.DrawErrors(c.File, text, errs)
-	}
+func (c *deployCommand) upload(ctx context.Context, db *client.Client, query url.Values, text string) error {
+	_, err := versioned.Rules.Upload(ctx, db, query, "", text)
 	var errs rules.Errors
-	for line := range strings.SplitSeq(strings.TrimSpace(answer.Error), "\n") {
-		var at rules.Pos
-		if n, _ := fmt.Sscanf(line, "%d:%d:", &at.Line, &at.Col); n != 2 {
-			return errors.New(console.Printable(answer.Error))
-		}
-		errs = append(errs, &rules.SyntaxError{Pos: at, Msg: console.Printable(strings.TrimPrefix(line, at.String()+": "))})
+	if !errors.As(err, &errs) {
+		return err
+	}
+	if local := c.localErrors(text, errs.Error()); local != nil {
+		errs = local
 	}
 	return project.DrawErrors(c.File, text, errs)
 }
@@ -236,11 +145,7 @@ func extensionNames(list string) []string {
 }
 
 // historyCommand lists the versions of the rules that a server has kept, or prints one.
-type historyCommand struct {
-	Version int64 `arg:"" optional:"" help:"Version to print; without it, they are listed."`
-	JSON    bool  `name:"json" help:"List as JSON."`
-	client.Flags
-}
+type historyCommand struct{ versioned.HistoryFlags }
 
 func (historyCommand) Help() string {
 	return `A server keeps the last 100 versions of the rules, of at most 16 MiB in all. The
@@ -252,58 +157,10 @@ Examples:
   dogwood rules history 7 > database.rules.json`
 }
 
-func (c *historyCommand) Run(e *console.Env) error {
-	db, err := c.Client()
-	if err != nil {
-		return err
-	}
-	place := versionsPlace
-	if c.Version != 0 {
-		place = fmt.Sprintf("%s/%d", versionsPlace, c.Version)
-	}
-	if c.Version != 0 || c.JSON {
-		r, err := db.Request(e.Ctx, http.MethodGet, place, nil, nil)
-		if err != nil {
-			return err
-		}
-		return missingVersion(e.Ctx, db, c.Version, db.Call(r, e.Stdout))
-	}
-	list, err := rulesHistory(e.Ctx, db)
-	if err != nil {
-		return err
-	}
-	return printHistory(e.Stdout, list)
-}
+func (c *historyCommand) Run(e *console.Env) error { return c.List(e, versioned.Rules) }
 
-// printHistory prints a line for each version, the newest first.
-func printHistory(w io.Writer, list []versions.Version) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for i, v := range list {
-		notes := []string{}
-		if i == 0 {
-			notes = append(notes, "in force")
-		}
-		if v.Restore != 0 {
-			notes = append(notes, fmt.Sprintf("version %d again", v.Restore))
-		}
-		if v.Dialect == "wilddog" {
-			notes = append(notes, "wilddog")
-		}
-		if v.Comment != "" {
-			notes = append(notes, console.Printable(v.Comment))
-		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d bytes\t%s\n", v.Number, v.Time.Local().Format(time.DateTime), console.Printable(v.Author), v.Size, strings.Join(notes, "; "))
-	}
-	return t.Flush()
-}
-
-// rollbackCommand puts an earlier version of the rules in force. They become a new version,
-// so a rollback can be undone by another one.
-type rollbackCommand struct {
-	To      int64  `help:"Version to put in force again; the one before that in force if it is not given." placeholder:"VERSION"`
-	Comment string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
-	client.Flags
-}
+// rollbackCommand puts an earlier version of the rules in force.
+type rollbackCommand struct{ versioned.RollbackFlags }
 
 func (rollbackCommand) Help() string {
 	return `The rules of an earlier version become a new version, so nothing is lost. A second
@@ -312,37 +169,7 @@ rollback undoes the first.
 Examples:
 
   dogwood rules rollback --secret-file dogwood-data/admin-secret
-  dogwood rules rollback --to 7`
+  dogwood rules rollback 7`
 }
 
-func (c *rollbackCommand) Run(e *console.Env) error {
-	db, err := c.Client()
-	if err != nil {
-		return err
-	}
-	to := c.To
-	if to == 0 {
-		list, err := rulesHistory(e.Ctx, db)
-		if err != nil {
-			return err
-		}
-		if len(list) < 2 {
-			return errors.New("there is no earlier version of the rules")
-		}
-		to = list[1].Number
-	}
-	body, err := json.Marshal(map[string]any{"version": to, "comment": c.Comment})
-	if err != nil {
-		return err
-	}
-	r, err := db.Request(e.Ctx, http.MethodPost, rollbackPlace, nil, client.NewPayload(string(body)))
-	if err != nil {
-		return err
-	}
-	var made struct{ Version int64 }
-	if err := missingVersion(e.Ctx, db, to, db.Read(r, "answer of the server", &made)); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.Stdout, "The rules of version %d are in force again%s, as version %d.\n", to, inDatabase(db), made.Version)
-	return nil
-}
+func (c *rollbackCommand) Run(e *console.Env) error { return c.Rollback(e, versioned.Rules) }
