@@ -47,6 +47,7 @@ type Result struct {
 	Timers  []Timer
 	Entries []Entry
 
+	Looked   int  // nodes that were touched or compared
 	Kept     int  // places of targets at which an administrator said something else
 	Survived int  // places of targets that a write above them left out
 	Progress bool // the result depends on how far a building has come
@@ -105,7 +106,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 		return nil, err
 	}
 	divide(r)
-	r.result.Skipped = r.skipped
+	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	return r.result, nil
 }
 
