@@ -16,7 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 )
 
-// crashDocument has a definition of each kind, two of which follow from another one.
+// crashDocument has a definition of each kind, and one that follows from another one.
 const crashDocument = `{"format": "dogwood-data/1", "define": {
 	"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"},
 	"sizes": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"},
@@ -50,7 +50,7 @@ func TestCrashDeclared(t *testing.T) {
 			t.Fatal(err)
 		}
 		more := ""
-		if round%2 == 1 { // it is built over what is there
+		if round%2 == 1 { // it is built over the data
 			more = fmt.Sprintf(`, "again": {"map": "/groups/$g/members/$u", "to": "/again/$g/$u", "value": %d, "onConflict": "replace"}`, round)
 		}
 		status, err := sendTo(s.url+"/.settings/data.json?auth="+strings.TrimSpace(string(secret)), http.MethodPut, fmt.Sprintf(crashDocument, more))
