@@ -70,7 +70,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What a data document declares follows from writes.
+// Places that a data document declares follow from writes.
 func TestData(t *testing.T) {
 	s := New(t, Options{})
 	s.SetData(`{"format": "dogwood-data/1", "define": {"members": {"count": "/members/$g/$u", "to": "/sizes/$g"}}}`)

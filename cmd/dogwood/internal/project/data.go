@@ -89,7 +89,7 @@ func NamesData(file string) bool {
 	if !IsConfig(file) {
 		return false
 	}
-	targets, _ := new(RulesSet).Targets(file) // who reads the rules is told what is wrong
+	targets, _ := new(RulesSet).Targets(file) // errors are told where the rules are read
 	return slices.ContainsFunc(targets, func(t Target) bool { return t.Data != "" })
 }
 
