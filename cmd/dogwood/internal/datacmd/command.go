@@ -16,6 +16,7 @@ type Command struct {
 	Pause    pauseCommand    `cmd:"" help:"Stop applying a definition."`
 	Resume   resumeCommand   `cmd:"" help:"Apply a definition again that is paused or has failed."`
 	Rebuild  rebuildCommand  `cmd:"" help:"Build anew what a definition keeps."`
+	Convert  convertCommand  `cmd:"" help:"Propose a document from a file of invariants."`
 	Explain  explainCommand  `cmd:"" help:"Show what follows from a write by declared data. Nothing is written."`
 }
 
