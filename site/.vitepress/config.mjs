@@ -66,7 +66,7 @@ export default defineConfig({
   ignoreDeadLinks: 'localhostLinks', // those of a reader's own server
   markdown: {
     // Unlike the default ones, all their colours have enough contrast.
-    theme: { light: 'github-light-default', dark: 'github-dark-default' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
     anchor: { slugify },
     config: links
   },
