@@ -308,7 +308,7 @@ func testNPM(t *testing.T, version string) {
 	if out, err := npx.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "dogwood "+version+", ") {
 		t.Errorf("npx dogwood version: %v, %s", err, out)
 	}
-	// What npx runs. npx itself does not pass a signal on that is sent to it alone.
+	// npx runs this program, and does not pass on a signal that is sent to npx alone.
 	cmd := exec.Command("node_modules/.bin/dogwood", "dev", "--port", "0", "--sample", "chat")
 	cmd.Dir = dir
 	serveDemo(t, cmd)
