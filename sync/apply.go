@@ -296,9 +296,9 @@ func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string)
 	return fault.Broken(f.Store(b.Tx))
 }
 
-// noteDue notes when a node expires, 0 for never.
+// noteDue notes when a node expires, 0 for never. In a draft none does.
 func (b *batch) noteDue(due int64) {
-	if due != 0 && (b.db.due == 0 || due < b.db.due) {
+	if due != 0 && !b.Apart && (b.db.due == 0 || due < b.db.due) {
 		b.db.due = due
 	}
 }
