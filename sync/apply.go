@@ -148,6 +148,7 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 			return false, fault.Broken(err)
 		}
 		b.noteDue(v.follows.Due())
+		b.Touch(v.follows.SharedPlaces())
 	}
 	b.notes.write(w, v, writes, ready)
 	b.Writes = b.notes.count()
