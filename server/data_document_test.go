@@ -89,7 +89,7 @@ func TestDataDocument(t *testing.T) {
 	}
 }
 
-// What REST says of writes by declared data.
+// The answers of REST to writes that declared data concern.
 func TestDataDocumentWrites(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, `{"rules": {".read": true, ".write": true}}`)})
 	admin := bearer("owner")
