@@ -45,6 +45,8 @@ type Write struct {
 
 	sums []tree.Path // of the increments, if the rules decide whether the caller sees them
 
+	internal string // the cause of a write that the server makes by itself; "": it is that of a client
+
 	left func(b *batch, carryOut func() error) error // carries it out, as what a session left; nil: it is an ordinary write
 }
 
@@ -367,7 +369,7 @@ type prepared struct {
 
 // holds reports whether the decision is true of the state that b sees.
 func (p *prepared) holds(b *batch) bool {
-	return b.Rules == p.rules && b.data == p.data && !p.watch.Changed()
+	return b.Rules == p.rules && b.data.Agrees(p.data, p.follows) && !p.watch.Changed()
 }
 
 // claim begins to link the values.
