@@ -157,7 +157,7 @@ func TestTextMethods(t *testing.T) {
 			t.Errorf("%s compiles", bad)
 		}
 	}
-	// What is no filter has no extension.
+	// Other expressions have no extension.
 	if _, err := expression.CompileCondition("'a'.words().has('a')", nil); err == nil {
 		t.Error("words() outside of a filter")
 	}

@@ -69,7 +69,7 @@ var stringMembers = map[string]member{
 	"matches":     {regexOnly, Boolean},
 }
 
-// textMembers are those that strings have beside in the extension text.
+// textMembers are those that strings have in the extension text alone.
 var textMembers = map[string]member{
 	"words":     {noArgs, Words},
 	"part":      {stringNumber, String},

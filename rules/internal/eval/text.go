@@ -30,20 +30,20 @@ type textMethod func(e *Evaluation, of any, args []any) any
 
 var textMethods = map[string]textMethod{
 	"words": func(e *Evaluation, of any, _ []any) any {
-		s, ok := e.receiver(of, lang.Words)
+		s, ok := receiver(e, of, lang.Words)
 		if !ok {
 			return words("")
 		}
 		return words(strings.Join(strings.Fields(toLower(s)), " "))
 	},
 	"has": func(e *Evaluation, of any, args []any) any {
-		return e.hasWords(of, args)
+		return hasWords(e, of, args)
 	},
 	"hasAll": func(e *Evaluation, of any, args []any) any {
-		return e.hasWords(of, args)
+		return hasWords(e, of, args)
 	},
 	"part": func(e *Evaluation, of any, args []any) any {
-		s, ok := e.receiver(of, lang.String)
+		s, ok := receiver(e, of, lang.String)
 		separator, isString := args[0].(string)
 		n, isNumber := args[1].(float64)
 		switch {
@@ -57,7 +57,7 @@ var textMethods = map[string]textMethod{
 		return part(s, separator, n)
 	},
 	"toNumber": func(e *Evaluation, of any, _ []any) any {
-		s, ok := e.receiver(of, lang.Number)
+		s, ok := receiver(e, of, lang.Number)
 		if !ok {
 			return nil
 		}
@@ -68,7 +68,7 @@ var textMethods = map[string]textMethod{
 		return n
 	},
 	"substring": func(e *Evaluation, of any, args []any) any {
-		s, ok := e.receiver(of, lang.String)
+		s, ok := receiver(e, of, lang.String)
 		from, isFrom := args[0].(float64)
 		to, isTo := args[1].(float64)
 		if !ok {
@@ -80,7 +80,7 @@ var textMethods = map[string]textMethod{
 		return substring(s, from, to)
 	},
 	"hash": func(e *Evaluation, of any, _ []any) any {
-		s, ok := e.receiver(of, lang.Number)
+		s, ok := receiver(e, of, lang.Number)
 		if !ok {
 			return nil
 		}
@@ -113,7 +113,7 @@ func (c *call) extension(f textMethod, of operand, x *lang.Call) ast.Node {
 
 // receiver returns the string whose method is called, and charges for it. ok is false if it
 // is none, or too much was looked at.
-func (e *Evaluation) receiver(of any, result lang.Type) (s string, ok bool) {
+func receiver(e *Evaluation, of any, result lang.Type) (s string, ok bool) {
 	s, ok = of.(string)
 	if !ok {
 		e.reject(result, msgNoString, of)
@@ -123,7 +123,7 @@ func (e *Evaluation) receiver(of any, result lang.Type) (s string, ok bool) {
 }
 
 // hasWords reports whether each argument is one of the words.
-func (e *Evaluation) hasWords(of any, args []any) any {
+func hasWords(e *Evaluation, of any, args []any) any {
 	w, ok := of.(words)
 	if !ok {
 		return e.fail(lang.Boolean, msgNoString)
