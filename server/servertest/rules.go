@@ -12,6 +12,13 @@ func (s *Server) SetRules(document string) {
 	s.do(http.MethodPut, "/.settings/rules", document)
 }
 
+// SetData puts a data document in force, which declares what follows from writes. Without one,
+// nothing does.
+func (s *Server) SetData(document string) {
+	s.t.Helper()
+	s.do(http.MethodPut, "/.settings/data", document)
+}
+
 // Token returns an ID token of a user, with more claims if there are any, such as
 // "admin": true. Only this server and others for development believe it: it is
 // not signed. Clients present it as they do any other token.
