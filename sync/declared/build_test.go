@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -74,18 +75,20 @@ func numbered(n int, child func(i int) string) string {
 // meanwhile.
 func TestBuild(t *testing.T) {
 	d := openDB(t, open)
-	members := func(int) string { return numbered(20, func(i int) string { return "true" }) }
-	d.set(`groups ` + numbered(300, func(i int) string { return fmt.Sprintf(`{"owner":"o%d","members":%s}`, i%7, members(i)) }))
-	d.set(`home/ann `+numbered(2500, func(i int) string { return fmt.Sprint(i) }), `tagged `+numbered(900, func(i int) string { return fmt.Sprint(i % 10) }))
+	const groups = 300
+	each, listed := tier.Pick(4, 20, 100), tier.Pick(1200, 2500, 10_000)
+	members := func(int) string { return numbered(each, func(i int) string { return "true" }) }
+	d.set(`groups ` + numbered(groups, func(i int) string { return fmt.Sprintf(`{"owner":"o%d","members":%s}`, i%7, members(i)) }))
+	d.set(`home/ann `+numbered(listed, func(i int) string { return fmt.Sprint(i) }), `tagged `+numbered(900, func(i int) string { return fmt.Sprint(i % 10) }))
 	d.set(`users ` + numbered(400, func(i int) string { return fmt.Sprintf(`{"login":"L%d"}`, i) }))
 	d.deploy(first)
 	if s := d.DataStatus(); s[1].State == declared.Ready {
 		t.Errorf("%+v", s)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for i := range 200 {
-		d.set(fmt.Sprintf(`groups/k%04d/members/k%04d %s`, rnd.IntN(300), rnd.IntN(30), []string{"null", "true"}[rnd.IntN(2)]),
-			fmt.Sprintf(`groups/k%04d/owner "o%d"`, rnd.IntN(300), rnd.IntN(9)), fmt.Sprintf(`home/ann/new%d %d`, i, 9000+i),
+	for i := range tier.Pick(60, 200, 2000) {
+		d.set(fmt.Sprintf(`groups/k%04d/members/k%04d %s`, rnd.IntN(groups), rnd.IntN(30), []string{"null", "true"}[rnd.IntN(2)]),
+			fmt.Sprintf(`groups/k%04d/owner "o%d"`, rnd.IntN(groups), rnd.IntN(9)), fmt.Sprintf(`home/ann/new%d %d`, i, 9000+i),
 			fmt.Sprintf(`tagged/k%04d %d`, rnd.IntN(900), rnd.IntN(12)), fmt.Sprintf(`users/k%04d/login "M%d"`, rnd.IntN(400), i))
 		if i%50 == 20 {
 			d.close()
@@ -101,7 +104,7 @@ func TestBuild(t *testing.T) {
 		if err := d.ControlData(t.Context(), name, declared.Rebuild); err != nil {
 			t.Fatal(err)
 		}
-		d.set(fmt.Sprintf(`groups/k%04d/members/new true`, rnd.IntN(300)))
+		d.set(fmt.Sprintf(`groups/k%04d/members/new true`, rnd.IntN(groups)))
 	}
 	d.ready()
 }
@@ -170,7 +173,7 @@ func TestPause(t *testing.T) {
 
 // Random writes, imports, restarts, rebuilds and other documents leave what deriving anew gives.
 func TestRandom(t *testing.T) {
-	for seed := range 6 {
+	for seed := range tier.Pick(2, 6, 80) { // of 1,500 writes each
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomly(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -125,6 +126,7 @@ func TestKeepThousand(t *testing.T) {
 
 // Removing an ancestor removes all places in one revision, or none if there are too many.
 func TestAncestor(t *testing.T) {
+	tier.Need(t, tier.Full) // with the race detector it takes a minute
 	d := openDB(t, open)
 	d.deploy(`"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/$g"}`)
 	members := func(n int) string { return numbered(n, func(int) string { return "true" }) }
