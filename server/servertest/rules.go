@@ -12,6 +12,12 @@ func (s *Server) SetRules(document string) {
 	s.do(http.MethodPut, "/.settings/rules", document)
 }
 
+// SetData puts a data document in force.
+func (s *Server) SetData(document string) {
+	s.t.Helper()
+	s.do(http.MethodPut, "/.settings/data", document)
+}
+
 // Token returns an ID token of a user, with more claims if there are any, such as
 // "admin": true. Only this server and others for development believe it: it is
 // not signed. Clients present it as they do any other token.
