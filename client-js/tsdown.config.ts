@@ -13,9 +13,12 @@ export default defineConfig({
     persistence: 'src/persistence.ts',
     socket: 'src/socket/default.ts',
     'socket-node': 'src/socket/node.ts',
+    react: 'frameworks/react.ts',
+    vue: 'frameworks/vue.ts',
+    svelte: 'frameworks/svelte.ts',
     ...Object.fromEntries(models.map(name => [`models/${name}`, `models/${name}.ts`]))
   },
-  deps: { neverBundle: ['#socket', '@dogwood/client', /^node:/] },
+  deps: { neverBundle: ['#socket', '@dogwood/client', 'react', 'vue', /^node:/] },
   format: 'esm',
   platform: 'neutral',
   target: 'es2022',

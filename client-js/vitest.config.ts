@@ -9,6 +9,7 @@ export default defineConfig({
       { find: '#socket', replacement: at('src/socket/node.ts') },
       // The models import the package as others do.
       { find: /^@dogwood\/client$/, replacement: at('src/index.ts') },
+      { find: /^@dogwood\/client\/(react|vue|svelte)$/, replacement: at('frameworks/$1.ts') },
       // Apps and libraries made for the official client run on this one.
       { find: 'firebase/database', replacement: at('src/index.ts') },
       { find: /^firebase$/, replacement: at('src/wilddog.ts') },

@@ -28,6 +28,13 @@ type Change struct {
 
 	// Skip reports whether a definition is not in force, as one that is paused; nil: all are.
 	Skip func(*Definition) bool
+
+	// Behind reports whether the building of a definition has not come to a node: then counts,
+	// sums, lists and shared places are not in force for it. asked says that the answer may
+	// change as the building goes on. nil: all are built.
+	Behind func(d *Definition, p tree.Path) (behind, asked bool)
+	Build  *Build // nil: nothing is built
+	Held   bool   // Result.Held is wanted
 }
 
 // A Result is what a write becomes.
@@ -36,11 +43,15 @@ type Result struct {
 	Follow  []string             // the definitions that the last of Writes follow from
 	Derived []Derived            // what follows, in the order of definitions and places
 	Shared  []Shared
+	Held    []Derived // with Change.Held, the places that touched nodes of maps have after it
 	Timers  []Timer
 	Entries []Entry
 
-	Kept     int // places of targets at which an administrator said something else
-	Survived int // places of targets that a write above them left out
+	Looked   int  // nodes that were touched or compared
+	Kept     int  // places of targets at which an administrator said something else
+	Survived int  // places of targets that a write above them left out
+	Progress bool // the result depends on how far a building has come
+	Partly   bool // lists of Change.Build have more children to be removed
 	Skipped  []Skipped
 }
 
@@ -84,7 +95,7 @@ type Skipped struct {
 // Derive computes what follows from a write. The result is nil if the write meets no
 // definition: then it stays as it is. The error is a *Refusal, or one of Change.Before.
 func (d *Document) Derive(c *Change) (*Result, error) {
-	if !slices.ContainsFunc(c.Writes, func(w tree.ResolvedWrite) bool { return d.trie.meets(w.Path) }) {
+	if c.Build == nil && !slices.ContainsFunc(c.Writes, func(w tree.ResolvedWrite) bool { return d.trie.meets(w.Path) }) {
 		return nil, nil
 	}
 	r := &run{
@@ -94,15 +105,15 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	if err := r.derive(); err != nil {
 		return nil, err
 	}
-	r.divide()
-	r.result.Skipped = r.skipped
+	divide(r)
+	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	return r.result, nil
 }
 
 // divide puts what follows behind the writes that were asked for. A place of a map follows if a
 // touched node determines its value, also if it was written: a caller that may write the
 // node may write it.
-func (r *run) divide() {
+func divide(r *run) {
 	asked := make(map[tree.Target]bool, len(r.Writes))
 	for _, w := range r.Writes {
 		asked[w.Target] = true
@@ -141,6 +152,7 @@ type run struct {
 
 // A work is what is to be done for one definition.
 type work struct {
+	coming  map[tree.Path]bool // nodes of Change.Build
 	touched map[tree.Path]bool // nodes; of lists and whole containers, their children or themselves
 	claims  []claim
 	above   []int                   // writes above targets, by their position in Change.Writes
@@ -153,6 +165,7 @@ func (r *run) derive() error {
 	for i := range r.Writes {
 		r.collect(r.document.trie, r.Writes[i], r.Writes[i].Path, i)
 	}
+	come(r)
 	for _, level := range r.document.levels {
 		if r.err == nil && slices.ContainsFunc(level, r.busy) {
 			r.derived(level)
@@ -264,7 +277,7 @@ type outcome struct {
 // outcome returns what the node at p says, before or after the write. ok is false if it does
 // not match.
 func (r *run) outcome(d *Definition, p tree.Path, after bool) (o outcome, ok bool) {
-	if !r.affordable(d) || !r.trees.Exists(p, after) || !r.holds(d, p, after) {
+	if !after && r.comes(d, p) || !r.affordable(d) || !r.trees.Exists(p, after) || !r.holds(d, p, after) {
 		return o, false
 	}
 	var fault string

@@ -102,3 +102,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestSpreads(t *testing.T) {
+	doc := parse(t, `"groups": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"},
+		"logins": {"map": "/users/$u/login", "to": "/logins/{data.val()}"}, "size": {"count": "/other/$x", "to": "/sizes/other"}`)
+	for path, want := range map[string]bool{
+		"": true, "groups": true, "groups/a": true, "groups/a/members": true, "groups/a/members/u": false, "groups/a/title": false,
+		"users/u": true, "users/u/groups": true, "users/u/groups/a": false, "users/u/login": false, "users/u/login/x": false,
+		"logins": true, "logins/x": false, "sizes": false, "nothing": false, "other": true,
+	} {
+		p := tree.MustParsePath(path)
+		if got := doc.Spreads(p); got != want {
+			t.Errorf("%q: %v, want %v", path, got, want)
+		}
+		if n := testing.AllocsPerRun(10, func() { doc.Spreads(p) }); n > 0 {
+			t.Errorf("%q: %v allocations", path, n)
+		}
+	}
+}

@@ -74,6 +74,9 @@ func (r *run) excessOf(d *Definition, list tree.Path, touched []tree.Path) []tre
 	}
 	q := d.order()
 	q.Limit, q.FromLast = total-d.N+stored, d.DropLast
+	if r.comes(d, list) && r.Build.Most > 0 && q.Limit > r.Build.Most {
+		q.Limit, r.result.Partly = r.Build.Most, true
+	}
 	before, err := r.Before.Query(list, q)
 	if r.failed(err) {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 // A tally is what the touched nodes change of one place of a map.
 type tally struct {
+	coming bool // a node that is being built is among them
 	lost   int
 	gained []tree.Node
 }
@@ -32,6 +33,9 @@ func (r *run) deriveMap(d *Definition, w *work) {
 		}
 		if has {
 			r.spoken[is.place] = d
+			if r.Change.Held {
+				r.result.Held = append(r.result.Held, Derived{d, is.place, is.value})
+			}
 		}
 		if had == has && was == is {
 			continue
@@ -40,6 +44,7 @@ func (r *run) deriveMap(d *Definition, w *work) {
 			at(was.place).lost++
 		}
 		if has {
+			at(is.place).coming = r.comes(d, p)
 			at(is.place).gained = append(at(is.place).gained, is.value)
 		}
 	}
@@ -60,7 +65,7 @@ func (r *run) settle(d *Definition, w *work, place tree.Path, t *tally) {
 		}
 		left = max(n-t.lost, 0)
 	}
-	if r.clash(d, place, left, t.gained) {
+	if r.clash(d, place, left, t) {
 		r.failed(taken(d, place))
 		return
 	}
@@ -88,9 +93,10 @@ func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 
 // clash reports whether a place would have several sources of a unique map, or several
 // values.
-func (r *run) clash(d *Definition, place tree.Path, left int, gained []tree.Node) bool {
+func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
+	gained := t.gained
 	if d.Unique && left+len(gained) > 1 {
-		return true
+		return len(gained) > 1 || !t.coming || !derivedBefore(r, place, gained[0])
 	}
 	for _, n := range gained {
 		if n != gained[0] {
@@ -102,6 +108,13 @@ func (r *run) clash(d *Definition, place tree.Path, left int, gained []tree.Node
 	}
 	n, err := r.Before.Get(place)
 	return !r.failed(err) && n != gained[0]
+}
+
+// derivedBefore reports whether a node may have been derived from before its building reached
+// it: its value is at its place.
+func derivedBefore(r *run, place tree.Path, value tree.Node) bool {
+	n, err := r.Before.Get(place)
+	return !r.failed(err) && n == value
 }
 
 // deriveTotals adds what touched nodes count for to their targets.
@@ -168,14 +181,20 @@ func (r *run) addOutcome(d *Definition, p tree.Path, after bool, deltas map[tree
 // whole. The store keeps the number, so the children need not be read.
 func (r *run) countWhole(d *Definition, p tree.Path, deltas map[tree.Path]float64) {
 	i, ok := r.update.cover(p)
-	if !ok {
-		return // what was written there is no change
+	if !ok && !r.comes(d, p) {
+		return // the container stays
 	}
 	was, err := r.Before.Count(p, tree.Query{OrderBy: tree.ByKey})
 	if r.failed(err) {
 		return
 	}
-	is := r.update.writes[i].Node.Get(r.update.writes[i].Path.Rel(p)).NumChildren()
+	is := was
+	if ok {
+		is = r.update.writes[i].Node.Get(r.update.writes[i].Path.Rel(p)).NumChildren()
+	}
+	if r.comes(d, p) {
+		was = 0
+	}
 	if place, ok, _ := r.fill(d.target, p, true); ok {
 		deltas[place] += float64(is - was)
 	}

@@ -87,7 +87,10 @@ func (r *run) wouldChange(d *Definition) int {
 
 // tooLarge refuses a write by what would follow from it.
 func (r *run) tooLarge(d *Definition, p tree.Path, would string, n int) *Refusal {
-	verb, parts, at := "writing", "write it in parts", r.Writes[0].Path
+	verb, parts, at := "writing", "write it in parts", p
+	if len(r.Writes) > 0 {
+		at = r.Writes[0].Path
+	}
 	for _, w := range r.Writes {
 		if w.Path.Contains(p) || w.Node.IsEmpty() {
 			at = w.Path

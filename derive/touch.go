@@ -43,7 +43,7 @@ func (r *run) collect(n *node, w tree.ResolvedWrite, rest tree.Path, written int
 
 // touch notes a touched source node.
 func (r *run) touch(d *Definition, p tree.Path) {
-	if r.skips(d) {
+	if r.skips(d) || waits(r, d, p) {
 		return
 	}
 	w := &r.work[d.position]

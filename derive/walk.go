@@ -118,3 +118,23 @@ func (w *walk) arrive(p tree.Path) (more bool) {
 	w.at = Place{true, p}
 	return false
 }
+
+// MayMeet reports whether a write at p may touch the definition or say something about its
+// target.
+func (d *Definition) MayMeet(p tree.Path) bool {
+	return d.source.mayMeet(p) || d.exclusive() && d.target.mayMeet(p)
+}
+
+func (pt pattern) mayMeet(p tree.Path) bool {
+	for _, s := range pt {
+		key, rest, ok := p.Cut()
+		if !ok {
+			return true
+		}
+		if s.key != "" && s.key != key {
+			return false
+		}
+		p = rest
+	}
+	return true
+}

@@ -185,10 +185,19 @@ func serve(t *testing.T, cmd *exec.Cmd, pages map[string]string) {
 	}
 }
 
+// serveACME has the program, which an artefact has, serve with a certificate from an ACME
+// authority: a client that trusts the
+// authority only gets answers over TLS. where says which
+// program, as testdata/acme/serve_test.go reads it.
+func serveACME(t *testing.T, where string) {
+	t.Helper()
+	must(t, "env", where, "go", "test", "-C", "testdata/acme", "-count=1", "-run", "^TestServe$", ".")
+}
+
 func testArchive(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "tar", "-xzf", dist(t, "dogwood_*_linux_amd64.tar.gz"), "-C", dir)
-	for _, name := range []string{"LICENSE", "README.md", "man/dogwood-serve.1.gz", "completions/_dogwood", "completions/dogwood.bash", "completions/dogwood.fish", "monitoring/alerts.yml", "monitoring/dashboard.json"} {
+	for _, name := range []string{"LICENSE", "THIRD_PARTY.txt", "README.md", "man/dogwood-serve.1.gz", "completions/_dogwood", "completions/dogwood.bash", "completions/dogwood.fish", "monitoring/alerts.yml", "monitoring/dashboard.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
@@ -196,6 +205,7 @@ func testArchive(t *testing.T) {
 	cmd := exec.Command("./dogwood", "dev", "--port", "0", "--sample", "chat")
 	cmd.Dir = dir
 	serveDemo(t, cmd)
+	serveACME(t, "DOGWOOD_BIN="+filepath.Join(dir, "dogwood"))
 	serve(t, exec.Command(filepath.Join(dir, "dogwood"), "docs", "--port", "0"), map[string]string{"/": "<title>", "/limits": "<title>"})
 }
 
@@ -221,6 +231,14 @@ func testDeb(t *testing.T, version string) {
 	if !strings.HasSuffix(out, "\npassed\n") {
 		t.Errorf("the test prints\n%s", out)
 	}
+	// Its program, on files of the package only.
+	dir := t.TempDir()
+	must(t, "dpkg", "-x", dist(t, "dogwood_*_amd64.deb"), dir)
+	bin := filepath.Join(dir, "usr/bin/dogwood")
+	cmd := exec.Command(bin, "dev", "--port", "0", "--sample", "chat")
+	cmd.Dir = t.TempDir()
+	serveDemo(t, cmd)
+	serveACME(t, "DOGWOOD_BIN="+bin)
 }
 
 func testRPM(t *testing.T) {
@@ -228,7 +246,7 @@ func testRPM(t *testing.T) {
 		t.Skip(err)
 	}
 	list := must(t, "rpm", "-qlp", dist(t, "dogwood-*.x86_64.rpm"))
-	for _, want := range []string{"/usr/bin/dogwood\n", "/usr/lib/systemd/system/dogwood.service\n", "/etc/dogwood/dogwood.env\n", "/usr/share/man/man1/dogwood.1.gz\n", "/usr/share/zsh/site-functions/_dogwood\n", "/usr/share/dogwood/monitoring/alerts.yml\n", "/usr/share/dogwood/monitoring/dashboard.json\n"} {
+	for _, want := range []string{"/usr/bin/dogwood\n", "/usr/lib/systemd/system/dogwood.service\n", "/etc/dogwood/dogwood.env\n", "/usr/share/man/man1/dogwood.1.gz\n", "/usr/share/zsh/site-functions/_dogwood\n", "/usr/share/doc/dogwood/THIRD_PARTY.txt\n", "/usr/share/dogwood/monitoring/alerts.yml\n", "/usr/share/dogwood/monitoring/dashboard.json\n"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the package has no %s: %s", want, list)
 		}
@@ -258,7 +276,7 @@ func testImage(t *testing.T) {
 			t.Errorf("the image has no %s", want)
 		}
 	}
-	if names := must(t, "ls", rootfs); names != "data\ndogwood\netc\n" {
+	if names := must(t, "ls", rootfs); names != "data\ndogwood\netc\nlicenses\n" {
 		t.Errorf("the image has %q", names)
 	}
 	if owner := must(t, "stat", "-c", "%u", rootfs+"/data"); owner != "65532\n" {
@@ -267,6 +285,7 @@ func testImage(t *testing.T) {
 	// As the user of the image, on its files only.
 	in := []string{"--userspec=65532:65532", rootfs, "/dogwood"}
 	serveDemo(t, exec.Command("chroot", append(in, "dev", "--host", "0.0.0.0", "--allow-remote", "--port", "0", "--data", "/data", "--sample", "chat")...))
+	serveACME(t, "DOGWOOD_ROOT="+rootfs)
 	// The command of the image, on free ports.
 	cmd := exec.Command("chroot", append(in, "serve", "--port", "0")...)
 	cmd.Env = []string{"DOGWOOD_HOST=0.0.0.0", "DOGWOOD_DATA=/data", "TMPDIR=/data"}
@@ -284,9 +303,10 @@ func testNPM(t *testing.T, version string) {
 	if found, err := filepath.Glob(filepath.Join(root, "dist/npm/*.tgz")); err != nil || len(found) != 8 {
 		t.Errorf("packages: %q, %v", found, err)
 	}
-	cmd := exec.Command("node_modules/.bin/dogwood", "dev", "--port", "0", "--sample", "chat")
+	cmd := exec.Command("npx", "--no-install", "dogwood", "dev", "--port", "0", "--sample", "chat")
 	cmd.Dir = dir
 	serveDemo(t, cmd)
+	serveACME(t, "DOGWOOD_BIN="+filepath.Join(dir, "node_modules/.bin/dogwood"))
 }
 
 func testFormula(t *testing.T) {

@@ -195,7 +195,7 @@ func above(p, rest tree.Path) tree.Path {
 func (d *decider) write(root *node) Decision {
 	decision := Decision{Allow: true}
 	asked := d.q.Writes
-	for i, w := range d.q.asked() {
+	for i, w := range d.q.Sent() {
 		d.target = i
 		granted := d.grant(root, w.Path)
 		if decision.Allow && (i == 0 || !granted.Allow) {
@@ -206,7 +206,10 @@ func (d *decider) write(root *node) Decision {
 			break
 		}
 	}
-	if d.q.Grants {
+	if kept := d.q.Kept; kept != "" && decision.Allow {
+		return Decision{Kept: kept}
+	}
+	if d.q.Grants || d.q.Kept != "" {
 		return decision
 	}
 	for i, w := range asked {

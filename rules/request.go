@@ -28,6 +28,7 @@ type Request struct {
 	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
 	Follow []string             // the definitions that the last of Writes follow from: no .write is asked for these
 	Grants bool                 // only whether there are grants is asked of a write, and not whether it is valid
+	Kept   string               // why declared data refuse the write; "": they do not. It is denied if there are grants, too
 	Unread bool                 // the data of the writes was not read, since no rule can allow them; their nodes are empty
 	Data   tree.Reader          // the tree before the operation
 	Now    time.Time            // what server timestamps of the operation resolve to
@@ -84,14 +85,17 @@ type Decision struct {
 
 	// Target is the position in Request.Writes of the write whose .validate failed.
 	Target int
+
+	// Kept is Request.Kept of a write that the rules grant. There is no Rule then.
+	Kept string
 }
 
-// asked returns the writes that need a grant: those that do not follow from others.
-func (q *Request) asked() []tree.ResolvedWrite { return q.Writes[:len(q.Writes)-len(q.Follow)] }
+// Sent returns the writes that need a grant: those that do not follow from others.
+func (q *Request) Sent() []tree.ResolvedWrite { return q.Writes[:len(q.Writes)-len(q.Follow)] }
 
 // FollowsFrom returns what a write follows from, "" if it does not follow from another.
 func (q *Request) FollowsFrom(target int) string {
-	if i := target - len(q.asked()); i >= 0 && i < len(q.Follow) {
+	if i := target - len(q.Sent()); i >= 0 && i < len(q.Follow) {
 		return q.Follow[i]
 	}
 	return ""

@@ -171,6 +171,25 @@ func ExampleIncrement() {
 	// Output: 35 <nil>
 }
 
+func ExampleMax() {
+	db := sample()
+	defer db.Close()
+	best := db.Ref("best/ana")
+	check(best.Set(ctx, dogwood.Max(30)))
+	check(best.Set(ctx, dogwood.Max(20)))
+	fmt.Println(dogwood.Get[int](ctx, best))
+	// Output: 30 <nil>
+}
+
+func ExampleMin() {
+	db := sample()
+	defer db.Close()
+	values, err := db.Ref("fastest").UpdateReturning(ctx, map[string]any{"ana": dogwood.Min(9.5)})
+	check(err)
+	fmt.Println(values["ana"])
+	// Output: 9.5
+}
+
 func ExampleWithPriority() {
 	db := sample()
 	defer db.Close()

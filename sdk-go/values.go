@@ -17,12 +17,21 @@ var ServerTimestamp = ServerValue{`"timestamp"`}
 
 // Increment becomes the number that is there plus n; n if there is no number. To
 // write one that is NaN or infinite fails with ErrValue.
-func Increment(n float64) ServerValue {
+func Increment(n float64) ServerValue { return operation("increment", n) }
+
+// Max becomes the larger one of n and the number that is there; n if there is no number. So
+// writes may come in any order and twice. Servers that do not know it refuse the write.
+func Max(n float64) ServerValue { return operation("max", n) }
+
+// Min becomes the smaller one of n and the number that is there, as Max becomes the larger.
+func Min(n float64) ServerValue { return operation("min", n) }
+
+func operation(name string, n float64) ServerValue {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return ServerValue{} // NaN or infinite: refused when it is written
 	}
-	return ServerValue{`{"increment":` + string(text) + `}`}
+	return ServerValue{`{"` + name + `":` + string(text) + `}`}
 }
 
 // MarshalJSON returns the value as the protocol has it.

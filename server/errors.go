@@ -103,14 +103,14 @@ func (q *request) statusOf(err error) *statusError {
 	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, parseErrorText(e)}
 	}
+	if e := (*tree.LooksError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
 	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
 	}
 	if e := (*fault.TakenError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusConflict, e.Text}
-	}
-	if e := (*declared.DataError)(nil); errors.As(err, &e) {
-		return &statusError{http.StatusConflict, e.Error()}
 	}
 	if e := (*fault.NoIndexError)(nil); errors.As(err, &e) {
 		return &statusError{http.StatusBadRequest, e.Error()}
@@ -124,7 +124,7 @@ func (q *request) statusOf(err error) *statusError {
 		{fault.ErrDenied, http.StatusUnauthorized, textDenied},
 		{dsync.ErrRulesChanged, http.StatusPreconditionFailed, "The rules have changed."},
 		{declared.ErrChanged, http.StatusPreconditionFailed, "The data document has changed."},
-		{declared.ErrImport, http.StatusConflict, declared.ErrImport.Error()},
+		{dsync.ErrNoDefinition, http.StatusNotFound, "There is no such definition."},
 		{versions.ErrNoDataVersion, http.StatusNotFound, "There is no such version of the data document."},
 		{versions.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
 		{fault.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},

@@ -23,6 +23,7 @@ type form struct {
 	export  bool
 	explain bool
 	count   bool
+	changes bool // of a stream: only what happens from now on
 	pages   bool // children: the children are described, page by page
 	reverse bool // descending: from the end to the start
 	pretty  bool
@@ -80,6 +81,9 @@ func (f *form) readSelection(ps params) (err error) {
 	if f.pages, err = parseFlag(ps, "children"); err != nil {
 		return err
 	}
+	if f.changes, err = parseFlag(ps, "changes"); err != nil {
+		return err
+	}
 	if f.reverse, err = parseFlag(ps, "descending"); err != nil {
 		return err
 	}
@@ -129,7 +133,7 @@ func parseFlag(ps params, name string) (bool, error) {
 // through keys with limitToFirst and an unquoted startAfter (REST §4.5).
 func (f *form) readShallow(ps params) error {
 	f.query.OrderBy = tree.ByKey
-	if ps.any("orderBy", "startAt", "endAt", "endBefore", "equalTo", "limitToLast") != "" {
+	if ps.any("orderBy", "startAt", "endAt", "endBefore", "equalTo", "limitToLast", "where", "maxVisited") != "" {
 		return badRequest("Mixing 'shallow' and querying parameters is not supported")
 	}
 	if err := checkOnce(ps, nil); err != nil {

@@ -2,11 +2,13 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -29,7 +31,7 @@ func checkOnce(ps params, _ *tree.Query) error {
 
 // isQuery reports whether parameters that select children were given.
 func (ps params) isQuery() bool {
-	return ps.any("orderBy") != "" || ps.any(boundParams...) != "" || ps.any(limitParams...) != ""
+	return ps.any("orderBy", "where", "maxVisited") != "" || ps.any(boundParams...) != "" || ps.any(limitParams...) != ""
 }
 
 // parseQuery reads the parameters of a query, in the documented order of checks
@@ -41,7 +43,7 @@ func parseQuery(ps params) (tree.Query, error) {
 		return tree.Query{OrderBy: tree.ByKey}, nil
 	}
 	q := tree.Query{OrderBy: tree.ByKey}
-	for _, read := range []func(params, *tree.Query) error{readOrder, checkOnce, readLimit, readBounds} {
+	for _, read := range []func(params, *tree.Query) error{readOrder, checkOnce, readLimit, readBounds, readFilter} {
 		if err := read(ps, &q); err != nil {
 			return tree.Query{}, err
 		}
@@ -51,6 +53,9 @@ func parseQuery(ps params) (tree.Query, error) {
 
 func readOrder(ps params, q *tree.Query) error {
 	text, ok := ps.get("orderBy")
+	if !ok && ps.any(boundParams...) == "" && ps.any(limitParams...) == "" { // a filter of all children
+		return nil
+	}
 	if !ok {
 		return badRequest("orderBy must be defined when other query parameters are defined")
 	}
@@ -76,6 +81,32 @@ func readOrder(ps params, q *tree.Query) error {
 		}
 		q.OrderBy = path.Clean()
 	}
+	return nil
+}
+
+// readFilter reads where, an expression about each child, and maxVisited, how many children the
+// read may look at.
+func readFilter(ps params, q *tree.Query) error {
+	text, ok := ps.get("where")
+	most, hasMost := ps.get("maxVisited")
+	if !ok && hasMost {
+		return badRequest("maxVisited goes with where")
+	}
+	if !ok {
+		return nil
+	}
+	n := 0
+	if hasMost {
+		var err error
+		if n, err = strconv.Atoi(most); err != nil || n < 1 || n > query.MaxLooks {
+			return badRequest(fmt.Sprintf("maxVisited must be an integer from 1 to %d", query.MaxLooks))
+		}
+	}
+	f, err := query.Filter(text, n)
+	if err != nil {
+		return badRequest("where: " + err.Error())
+	}
+	q.Filter = f
 	return nil
 }
 

@@ -246,6 +246,10 @@ func parseEntry(members map[string]json.RawMessage) (l dsync.Lookup, err error) 
 			l.Read.Path, err = batchPath(name, raw)
 		case "child":
 			l.Each, err = batchTemplate(raw)
+		case "where":
+			var text string
+			text, err = batchString(name, raw)
+			ps = append(ps, param{name, text})
 		case "shallow":
 			if l.Shallow = string(raw) == "true"; !l.Shallow && string(raw) != "false" {
 				err = errors.New("shallow must be true or false")
@@ -270,7 +274,7 @@ func parseEntry(members map[string]json.RawMessage) (l dsync.Lookup, err error) 
 
 // queryParams are the members of an entry that select children. Their values are
 // what the parameters of a GET are, without their escapes: "orderBy":"$key".
-var queryParams = slices.Concat([]string{"orderBy"}, boundParams, limitParams)
+var queryParams = slices.Concat([]string{"orderBy", "maxVisited"}, boundParams, limitParams)
 
 // checkEntry refuses combinations that mean nothing.
 func checkEntry(members map[string]json.RawMessage, shallow, isQuery bool) error {

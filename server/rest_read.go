@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/peer"
@@ -24,8 +25,22 @@ func getValue(q *request) (answer, error) {
 	if err := checkForms(q); err != nil {
 		return answer{}, err
 	}
+	a, err := answerGet(q)
+	if err == nil && a.status == http.StatusOK {
+		if names := q.db.Unfinished(q.target.Path); len(names) > 0 {
+			q.w.Header().Set("X-Dogwood-Building", strings.Join(names, ", "))
+		}
+	}
+	return a, err
+}
+
+// answerGet answers in the form that is asked for.
+func answerGet(q *request) (answer, error) {
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
 		return streamValue(q)
+	}
+	if q.form.changes {
+		return answer{}, badRequest("changes goes with event streams")
 	}
 	if q.form.count {
 		return answerBriefly(q, readCount)

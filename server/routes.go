@@ -57,6 +57,8 @@ func (s *Server) table() []route {
 		{pattern: "/.settings/data/versions.json", open: (*request).openSettings, methods: methods{get: getDataVersions}},
 		{pattern: "/.settings/data/versions/*", open: (*request).openSettings, methods: methods{get: getDataVersion}},
 		{pattern: "/.settings/data/rollback.json", open: (*request).openSettings, methods: methods{post: postDataRollback}},
+		{pattern: "/.settings/data/status.json", open: (*request).openSettings, methods: methods{get: getDataStatus}},
+		{pattern: "/.settings/data/*", open: (*request).openSettings, methods: methods{post: postDataVerb}},
 		{pattern: "/.settings/defaultWriteSizeLimit.json", open: (*request).openSettings, methods: methods{get: getWriteSizeLimit, put: putWriteSizeLimit}},
 		{pattern: "/.settings/strictTriggerValidation.json", open: (*request).openSettings, methods: methods{get: getTriggerValidation, put: putTriggerValidation}},
 		{pattern: "/.settings/functionTriggers.json", open: (*request).openSettings, methods: methods{post: putTriggers, put: putTriggers}},

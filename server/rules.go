@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -385,4 +386,20 @@ func postDataRollback(q *request) (answer, error) {
 		return answer{}, err
 	}
 	return q.encode(map[string]any{"status": "ok", "version": v.Number})
+}
+
+// getDataStatus says how far definitions are: GET /.settings/data/status.json
+func getDataStatus(q *request) (answer, error) { return q.encode(q.db.DataStatus()) }
+
+// postDataVerb pauses, resumes or rebuilds a definition: POST /.settings/data/NAME/rebuild.json
+func postDataVerb(q *request) (answer, error) {
+	name, verb, _ := strings.Cut(strings.TrimPrefix(q.path, "/.settings/data/"), "/")
+	verb, isJSON := strings.CutSuffix(verb, ".json")
+	if !isJSON || !slices.Contains([]string{declared.Pause, declared.Resume, declared.Rebuild}, verb) {
+		return answer{}, errNotFound
+	}
+	if err := q.db.ControlData(q.r.Context(), name, verb); err != nil {
+		return answer{}, err
+	}
+	return q.jsonText(`{"status":"ok"}`), nil
 }

@@ -74,7 +74,7 @@ func streamValue(q *request) (answer, error) {
 	defer out.Close()
 	defer context.AfterFunc(q.r.Context(), out.Close)() // while a view waits for its turn
 	read := q.view()
-	read.Quota = res.Quota
+	read.Quota, read.Changes = res.Quota, q.form.changes
 	l, err := q.db.Listen(q.r.Context(), read, q.r.Header.Get("Last-Event-ID"), out)
 	if err != nil {
 		return answer{}, err

@@ -147,6 +147,7 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 		if err := v.follows.Store(b.Tx); err != nil {
 			return false, fault.Broken(err)
 		}
+		b.noteDue(v.follows.Due())
 	}
 	b.notes.write(w, v, writes, ready)
 	b.Writes = b.notes.count()
@@ -237,4 +238,67 @@ func (t *syncWrite) finish(err error) {
 		t.span.finish(&t.write, err)
 	}
 	t.waiter.finish(err)
+}
+
+// atOnce is how many nodes definitions may look at when their document is put in force. More
+// are looked at in the background, stepNodes at a time.
+const (
+	atOnce    = 1_000
+	stepNodes = 1
+)
+
+// enforceData puts data in force for the tasks that follow.
+func (b *batch) enforceData(data *declared.Data) {
+	if data == b.data {
+		return
+	}
+	b.dirty, b.data = true, data
+	b.Committed = append(b.Committed, func() {
+		b.db.data.Store(data)
+		b.db.work = true
+	})
+}
+
+// stepsOfData works on definitions until it has come to a number of nodes.
+func (b *batch) stepsOfData(nodes int) error {
+	for nodes > 0 && b.data.Working() {
+		now := b.db.options.Now()
+		step, err := b.data.Step(b.Tx, now)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		if step.Follows != nil {
+			if err := b.changeByItself(step.Follows, now, causeData); err != nil {
+				return err
+			}
+		}
+		b.enforceData(step.Data)
+		nodes -= step.Cost
+	}
+	return nil
+}
+
+// changeByItself makes an update that no client has asked for.
+func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string) error {
+	changed := false
+	if len(f.Writes) > 0 {
+		var err error
+		w := &Write{Caller: Admin, internal: cause}
+		if changed, err = b.change(w, decidedWrite{asked: f.Writes, writes: f.Writes, follows: f, now: now}, nil); err != nil {
+			return err
+		}
+	}
+	if changed {
+		return nil
+	}
+	b.dirty = true
+	b.noteDue(f.Due())
+	return fault.Broken(f.Store(b.Tx))
+}
+
+// noteDue notes when a node expires, 0 for never.
+func (b *batch) noteDue(due int64) {
+	if due != 0 && (b.db.due == 0 || due < b.db.due) {
+		b.db.due = due
+	}
 }

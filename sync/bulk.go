@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
-	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pieces"
@@ -130,9 +129,6 @@ func (t *linkTask) size() int64 { return taskOverhead }
 func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
-	if b.data.Meets(write) {
-		return declared.ErrImport
-	}
 	c := audience.Change{Batch: &b.Batch, Writes: write, Whole: true}
 	if err := c.Before(); err != nil {
 		return fault.Broken(err)
@@ -154,6 +150,11 @@ func (t *linkTask) apply(b *batch) error {
 	t.sums = sums
 	b.dirty = true
 	b.db.work = true
+	data, err := b.data.Loaded(b.Tx, p)
+	if err != nil {
+		return fault.Broken(err)
+	}
+	b.enforceData(data)
 	link := &entry.Link{By: by(Admin, DoorREST, t.cause), Writes: did}
 	if t.text != nil {
 		link.ID = t.text.ID

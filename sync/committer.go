@@ -42,6 +42,8 @@ type committer struct {
 	db   *core
 	done chan struct{} // closed when commitLoop has ended
 
+	mayExpire time.Time // when nodes may expire again
+
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
 	reviews bool            // there are stale grants
@@ -69,7 +71,7 @@ func (c *committer) commitLoop() {
 		case !c.db.work && len(c.db.late) > 0:
 			pause = probeEvery
 		case !c.db.work:
-			pause = queue.Forever
+			pause = c.untilDue()
 		}
 		some, open := c.db.queue.Take(pause)
 		if !open {
@@ -77,6 +79,7 @@ func (c *committer) commitLoop() {
 		}
 		c.commitLate(some)
 		c.commitQueued()
+		c.expire()
 		pause = workAfter
 		c.reviewSome()
 		switch {
@@ -110,8 +113,8 @@ func (c *committer) stepAfter(batches int) (rows int) {
 	return min(batches*behindRows, workRows)
 }
 
-// background does one step of reclaiming, of building indexes and of giving an older
-// file its checksums. If stop is not
+// background does one step of reclaiming, of building indexes, of giving an older
+// file its checksums and of building declared data. If stop is not
 // nil, reclaiming ends soon after it says so.
 func (c *committer) background(rows int, stop func() bool) {
 	c.stalled = false
@@ -119,13 +122,70 @@ func (c *committer) background(rows int, stop func() bool) {
 		more, err := c.db.store.Reclaim(rows, stop)
 		building, buildErr := c.db.store.Build(rows)
 		upgrading, upgradeErr := c.db.store.Upgrade(rows)
-		c.db.work, c.behind = more || building || upgrading, more
-		return errors.Join(err, buildErr, upgradeErr)
+		stepErr := c.stepData(building)
+		c.db.work, c.behind = more || building || upgrading || c.db.data.Load().Working(), more
+		return errors.Join(err, buildErr, upgradeErr, stepErr)
 	})
 	if err != nil {
 		c.tellFailed("background work failed", err)
 		c.observeCommit(nil, err)
 		c.db.work, c.stalled = false, true // until the next write, so as not to spin
+	}
+}
+
+// stepData does one step of building declared data, which is a commit like others. Lists that are
+// bounded wait for their indexes.
+func (c *committer) stepData(indexing bool) error {
+	if indexing || !c.db.data.Load().Working() {
+		return nil
+	}
+	t := &call{f: func(b *batch) error { return b.stepsOfData(stepNodes) }}
+	t.start()
+	c.commit([]task{t})
+	return t.err
+}
+
+// Expiry may take the committer a quarter of its time. The clock is asked at least every
+// maxUntilDue, as it may be set.
+const (
+	expiryShare = 4
+	maxUntilDue = time.Second
+)
+
+// untilDue returns how long nothing expires.
+func (c *committer) untilDue() time.Duration {
+	if c.db.due == 0 {
+		return queue.Forever
+	}
+	wait := time.UnixMilli(c.db.due).Sub(c.db.options.Now())
+	return min(max(wait, time.Until(c.mayExpire), 0), maxUntilDue)
+}
+
+// expire removes nodes that are due, as a commit like others. Rules are not asked.
+func (c *committer) expire() {
+	began := time.Now()
+	if c.db.due == 0 || began.Before(c.mayExpire) || c.db.options.Now().UnixMilli() < c.db.due {
+		return
+	}
+	t := &call{f: func(b *batch) error {
+		now := b.db.options.Now()
+		f, next, err := b.data.Expire(b.Tx, now)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		b.dirty = true
+		b.db.due = next
+		if f == nil {
+			return nil
+		}
+		return b.changeByItself(f, now, causeExpire)
+	}}
+	t.start()
+	c.commit([]task{t})
+	c.mayExpire = began.Add(expiryShare * time.Since(began))
+	if t.err != nil {
+		c.mayExpire = began.Add(maxUntilDue)
+		c.db.due = max(c.db.due, 1)
 	}
 }
 

@@ -231,11 +231,11 @@ func (wr *writer) runDisconnect(s *Session) error {
 // or else, and where that fails, it is one task. The first error goes to failed.
 func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 	ctx := context.Background() // does not end: only closing the database ends this
-	if isLarge(w) {
+	if s.out != nil {
+		w.Turn = s.out.Readers()
+	}
+	if large, err := largeOf(ctx, s, w); err == nil && large {
 		_ = s.waitAcked(ctx, 0)
-		if s.out != nil {
-			w.Turn = s.out.Readers()
-		}
 		if _, err := wr.writeLarge(ctx, w, span{}, &s.line); err == nil {
 			return nil
 		}

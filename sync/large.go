@@ -37,6 +37,29 @@ const largeTries = 5
 
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
+// manyLooked is from how many nodes on a write is large that declared data look at.
+const manyLooked = 64
+
+// spreads reports whether a write is large because of declared data: it may touch any number
+// of nodes, and now touches many, or is refused. That is found out on a snapshot, in the turn of
+// the write, so the writes that are to come before it must be done.
+func (wr *writer) spreads(ctx context.Context, w Write) (spreads bool, err error) {
+	data := wr.db.data.Load()
+	if !data.Spreads(w.Update) {
+		return false, nil
+	}
+	err = wr.turnOf(w).Do(ctx, func() error {
+		return wr.db.snapshot(func(tx *store.Tx) error {
+			tx.Interrupt = ctx.Err
+			b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: wr.db.rules.Load()}, db: wr.db, data: data}
+			v, _, err := b.follow(w.Update, w.Caller, wr.db.options.Now())
+			spreads = err != nil || v.follows != nil && v.follows.Looked > manyLooked
+			return nil
+		})
+	})
+	return spreads, err
+}
+
 // A write that is not large is wide if its estimate is above costWide. The rows of many paths
 // may lie far apart, so they take long to be put into the file. Such writes wait for that in
 // front of the queue: in the committer, those of others would wait with them.
@@ -274,5 +297,9 @@ type largeTask struct {
 func (t *largeTask) sender() (*quota.Quota, *line) { return t.write.Quota, t.line }
 
 func (t *largeTask) cost() time.Duration {
-	return queue.TaskCost + time.Duration(len(t.write.Update))*costPath
+	paths := len(t.write.Update)
+	if t.ready != nil {
+		paths = len(t.ready.writes)
+	}
+	return queue.TaskCost + time.Duration(paths)*costPath
 }

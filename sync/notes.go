@@ -202,6 +202,8 @@ const (
 	causeTransaction = "transaction" // a write with a condition
 	causeDisconnect  = "onDisconnect"
 	causeImport      = "import"
+	causeExpire      = "expire" // nodes of declared data are due
+	causeData        = "data"   // declared data are built
 	causeSample      = "sample" // what a new database begins with
 )
 
@@ -214,6 +216,8 @@ const (
 // cause returns what a write was asked for as.
 func (w *Write) cause() string {
 	switch {
+	case w.internal != "":
+		return w.internal
 	case w.left != nil:
 		return causeDisconnect
 	case w.Merge:

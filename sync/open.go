@@ -108,6 +108,9 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	if data != nil {
 		d.data.Store(data)
 	}
+	if data.Expires() {
+		d.due = 1
+	}
 	stored, err := versions.Settings(tx)
 	all := settings(stored)
 	d.settings.Store(&all)

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -30,7 +31,7 @@ func FuzzParseQuery(f *testing.F) {
 		if !gjson.Valid(raw) || raw[0] != '{' {
 			return // package wire refuses it
 		}
-		q, err := parseQuery(raw)
+		q, err := query.Parse(raw)
 		if err != nil {
 			if status, text := fault.Status(err); status != "invalid_parameters" || text == "" {
 				t.Errorf("%s is refused with %s, %q", raw, status, text)
@@ -41,7 +42,7 @@ func FuzzParseQuery(f *testing.F) {
 		if q.Limit > 0 && len(entries) > q.Limit || q.IsAll() && len(entries) != n.NumChildren() {
 			t.Errorf("%s selects %d of %d children", raw, len(entries), n.NumChildren())
 		}
-		if again, err := parseQuery(raw); err != nil || again.ID() != q.ID() {
+		if again, err := query.Parse(raw); err != nil || again.ID() != q.ID() {
 			t.Errorf("%s is %s, then %s (%v)", raw, q.ID(), again.ID(), err)
 		}
 	})

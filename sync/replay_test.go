@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -194,6 +195,19 @@ var kinds = map[string]func(h *history){
 		_, err := h.db.ChangeRules(h.Context(), versions.Change{Rules: parseRules(h.T, text), Author: "ana", Comment: "\"why\""})
 		h.refused(err)
 	},
+	"data": func(h *history) {
+		if h.rnd.IntN(5) > 0 {
+			return
+		}
+		text := fmt.Sprintf(`{"format": "dogwood-data/1", "define": {"inv": {"map": "/a/$x/$y", "to": "/inv/$y/$x"}, "list": {"keep": %d, "at": "/c/$x", "by": ".value"},
+			"tag": {"map": "/d/$x", "to": "/tag/{data.val()}"}, "number": {"count": "/b/$x", "to": "/number/of"}}}`, 1+h.rnd.IntN(3))
+		document, err := derive.Parse(text)
+		if err != nil {
+			h.Fatal(err)
+		}
+		_, err = h.db.ChangeData(h.Context(), versions.DataChange{Document: document, Author: "ana"})
+		h.refused(err)
+	},
 	"setting": func(h *history) {
 		h.refused(h.db.SetSetting(h.Context(), fmt.Sprint("s", h.rnd.IntN(4)), fmt.Sprint("é", h.rnd.IntN(9))))
 	},
@@ -249,7 +263,7 @@ func buckets(t *testing.T, file string) map[string]string {
 	for _, b := range []kv.Bucket{kv.Writers, kv.Disconnect, kv.Texts} {
 		c := tx.Cursor(b)
 		for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
-			if string(k) != "indexes" && string(k) != "+probe" { // ids of indexes are those of the file
+			if name := string(k); name != "indexes" && name != "+probe" && name != "+data-states" { // numbers are those of the file
 				all[string(b)+string(k)] = string(v)
 			}
 		}

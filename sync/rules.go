@@ -147,9 +147,17 @@ func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
 // Data returns the data document in force, nil if there is none.
 func (wr *writer) Data() *derive.Document { return wr.db.data.Load().Document() }
 
+// DataStatus says how far the definitions of the data document are.
+func (wr *writer) DataStatus() []declared.Status { return wr.db.data.Load().Status() }
+
+// Unfinished returns the names of definitions of the data document that may lack something at, above
+// or below a path.
+func (wr *writer) Unfinished(p tree.Path) []string { return wr.db.data.Load().Unfinished(p) }
+
 // ChangeData puts a data document in force, durably. It returns the version that it made,
-// which is the last one if that has the same text. Errors: derive.Errors for what is not
-// supported, declared.ErrChanged, and those of Write.
+// which is the last one if that has the same text. A definition that has little to look at is
+// ready when ChangeData returns; others are built in the background. Errors: derive.Errors for
+// definitions that are not supported, declared.ErrChanged, and those of Write.
 func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v versions.Version, err error) {
 	if err := declared.Supported(c.Document); err != nil {
 		return v, err
@@ -163,7 +171,7 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
 		next, made, isNew, err := b.data.Deploy(b.Tx, c, b.db.options.Now())
 		switch v = made; {
-		case errors.Is(err, declared.ErrChanged), errors.As(err, new(*declared.DataError)):
+		case errors.Is(err, declared.ErrChanged):
 			return err
 		case err != nil || !isNew:
 			return fault.Broken(err)
@@ -174,14 +182,29 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 		if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, next)); err != nil {
 			return fault.Broken(err)
 		}
-		b.dirty, b.data = true, next
-		b.Committed = append(b.Committed, func() {
-			b.db.data.Store(next)
-			b.db.work = true
-		})
-		return nil
+		b.enforceData(next)
+		return b.stepsOfData(atOnce)
 	}})
 	return v, err
+}
+
+// ErrNoDefinition is returned for a definition that there is not.
+var ErrNoDefinition = errors.New("no such definition")
+
+// ControlData pauses a definition of the data document, resumes it or has it built anew: the
+// verbs of package declared. The error is ErrNoDefinition or one of Write.
+func (wr *writer) ControlData(ctx context.Context, name, verb string) error {
+	return wr.db.do(ctx, &call{f: func(b *batch) error {
+		next, ok, err := b.data.Control(b.Tx, name, verb)
+		if err != nil {
+			return fault.Broken(err)
+		}
+		if !ok {
+			return ErrNoDefinition
+		}
+		b.enforceData(next)
+		return nil
+	}})
 }
 
 // DataHistory returns the versions of the data document that are kept, newest first.

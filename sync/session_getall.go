@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -71,7 +72,7 @@ func readLookup(sent wire.Lookup) (l Lookup, err error) {
 	if v.path, err = tree.ParsePath(sent.Path); err != nil {
 		return l, err
 	}
-	if v.query, err = parseQuery(v.raw); err != nil {
+	if v.query, err = query.Parse(v.raw); err != nil {
 		return l, err
 	}
 	l.Read = v.read(Caller{}) // who asks is known when the answer is made

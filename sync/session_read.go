@@ -11,6 +11,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -30,6 +31,8 @@ type viewSpec struct {
 	tag   int64
 	hash  string // of what the client has, "" for nothing
 
+	changes bool // only what happens from now on
+
 	compound string // compound hash of what the client has, "" for none
 }
 
@@ -43,7 +46,7 @@ const hashLength = 28
 
 func readView(r wire.Request) (v viewSpec, err error) {
 	b := r.Body
-	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag}
+	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag, changes: b.Changes}
 	if v.path, err = readPath(b); err != nil {
 		return v, err
 	}
@@ -54,7 +57,7 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	if len(b.CompoundHash) <= maxCompoundBytes {
 		v.compound = strings.Clone(b.CompoundHash)
 	}
-	v.query, err = parseQuery(v.raw)
+	v.query, err = query.Parse(v.raw)
 	return v, err
 }
 
@@ -109,8 +112,8 @@ func cancel(p tree.Path, query string, why error) []byte {
 	if query != "" {
 		queries = []string{query}
 	}
-	if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
-		status, text := fault.Status(large)
+	if errors.As(why, new(*fault.UnboundedError)) || errors.As(why, new(*tree.LooksError)) {
+		status, text := fault.Status(why)
 		return wire.AppendCancelBecause(nil, p.Clean(), queries, status, text)
 	}
 	return wire.AppendCancel(nil, p.Clean(), queries)
@@ -131,7 +134,7 @@ func (v viewSpec) has(n tree.Node) bool {
 // It runs on the goroutine that sends, long after the request. The listen may
 // have ended, or the client may have another identity by then.
 func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
-	n, err := l.View()
+	n, err := viewOf(l, v)
 	switch {
 	case errors.Is(err, audience.ErrGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
@@ -151,13 +154,21 @@ func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
-	if v.has(n) {
+	if v.changes || v.has(n) {
 		return [][]byte{reply}
 	}
 	if push := v.pushMerges(n); push != nil {
 		return [][]byte{push, reply}
 	}
 	return [][]byte{l.Push(n), reply}
+}
+
+// viewOf begins to follow a view, and reads it unless the client wants changes alone.
+func viewOf(l *audience.Listener, v viewSpec) (n tree.Node, err error) {
+	if v.changes {
+		return tree.Empty, l.Begin()
+	}
+	return l.View()
 }
 
 // readPath reads the path of a request that needs one.
@@ -312,111 +323,6 @@ func appendMerge(dst []byte, m tree.RangeMerge) []byte {
 	}
 	dst = append(append(dst, `"m":`...), m.Value.JSON()...)
 	return append(dst, '}')
-}
-
-// parseQuery reads the query object of a listen or get (protocol §5.2).
-func parseQuery(raw string) (tree.Query, error) {
-	var q tree.Query
-	if raw == "" {
-		return q, nil
-	}
-	o := gjson.Parse(raw)
-	if i := o.Get("i"); i.Exists() {
-		if err := setOrder(&q, i); err != nil {
-			return q, err
-		}
-	}
-	var err error
-	if q.Start, err = parseBound(q, o, "s", tree.BeforeKeys); err != nil {
-		return q, err
-	}
-	if q.End, err = parseBound(q, o, "e", tree.AfterKeys); err != nil {
-		return q, err
-	}
-	return q, setLimit(&q, o)
-}
-
-func setOrder(q *tree.Query, i gjson.Result) error {
-	switch name := i.String(); {
-	case i.Type != gjson.String:
-		return fmt.Errorf("%w: i must be a string", fault.ErrQuery)
-	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
-		q.OrderBy = name
-	default:
-		p, err := tree.ParsePath(name)
-		if err != nil || p.IsRoot() {
-			return fmt.Errorf("%w: i is no child path", fault.ErrQuery)
-		}
-		q.OrderBy = p.Clean()
-	}
-	return nil
-}
-
-func setLimit(q *tree.Query, o gjson.Result) error {
-	l := o.Get("l")
-	if !l.Exists() || l.Type == gjson.Null {
-		return nil
-	}
-	if l.Type != gjson.Number || l.Num != float64(int32(l.Num)) || l.Num < 1 {
-		return fmt.Errorf("%w: l must be a positive integer", fault.ErrQuery)
-	}
-	q.Limit = int(l.Num)
-	switch vf := o.Get("vf"); {
-	case vf.String() == "l":
-	case vf.String() == "r":
-		q.FromLast = true
-	case !vf.Exists():
-		q.FromLast = !q.Start.Set
-	default:
-		return fmt.Errorf("%w: vf must be l or r", fault.ErrQuery)
-	}
-	return nil
-}
-
-// parseBound reads sp, sn and sin, or ep, en and ein. A null value is a value;
-// only absence means that there is no bound. A missing key is rank.
-func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (tree.Bound, error) {
-	var b tree.Bound
-	v := o.Get(side + "p")
-	if !v.Exists() {
-		return b, nil
-	}
-	if v.IsObject() || v.IsArray() { // to parse it could take much memory
-		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
-	}
-	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
-	if err != nil {
-		return b, fmt.Errorf("%w: %sp: %w", fault.ErrQuery, side, err)
-	}
-	n, ok := d.Node()
-	if !ok || n.IsObject() {
-		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
-	}
-	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
-	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
-		return b, fmt.Errorf("%w: %sp must be a key", fault.ErrQuery, side)
-	}
-	if in := o.Get(side + "in"); in.Exists() {
-		b.Exclusive = !in.Bool()
-	}
-	setKey(&b, o.Get(side+"n"))
-	return b, nil
-}
-
-// setKey reads a bound's key or one of the names that stand for the ends of all
-// keys; each SDK spells them its own way.
-func setKey(b *tree.Bound, key gjson.Result) {
-	if key.Type != gjson.String {
-		return
-	}
-	switch name := key.String(); name {
-	case "[MIN_NAME]", "[MIN_KEY]":
-		b.KeyRank = tree.BeforeKeys
-	case "[MAX_NAME]", "[MAX_KEY]":
-		b.KeyRank = tree.AfterKeys
-	default:
-		b.KeyRank, b.Key = tree.AtKey, name
-	}
 }
 
 // errCountLimit is the error of a count that has a limit.

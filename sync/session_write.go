@@ -66,8 +66,11 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 	}
 	w.sums = sumsOf(w)
 	w.Turn, w.Door = s.out.Readers(), DoorSocket
-	if isLarge(w) {
-		return s.writeLarge(ctx, r, w)
+	if large, err := largeOf(ctx, s, w); err != nil || large {
+		if err == nil {
+			err = s.writeLarge(ctx, r, w)
+		}
+		return err
 	}
 	if large, err := s.comparesLarge(ctx, w); err != nil || large {
 		if err == nil {
@@ -88,6 +91,18 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		t.done = done
 		return t
 	})
+}
+
+// largeOf reports whether a write of a session is large. Declared data are asked about it after
+// the writes that were sent before it.
+func largeOf(ctx context.Context, s *Session, w Write) (bool, error) {
+	if isLarge(w) || !s.db.data.Load().Spreads(w.Update) {
+		return isLarge(w), nil
+	}
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return false, err
+	}
+	return s.db.spreads(ctx, w)
 }
 
 // writeLarge carries out a large write, after those that were sent before it. Requests

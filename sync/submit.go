@@ -36,7 +36,11 @@ func (d *Database) Write(ctx context.Context, w Write) (*Commit, error) {
 
 // write carries out a write in the way that its size asks for.
 func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
-	if isLarge(w) {
+	spreads, err := wr.spreads(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if spreads || isLarge(w) {
 		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
 	}
 	left, err := room(ctx, wr, w)

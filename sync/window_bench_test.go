@@ -18,6 +18,9 @@ func BenchmarkManyWindows(b *testing.B) {
 		{"equal", func(n int) string { return fmt.Sprintf(`{"i":"owner","sp":"u%d","ep":"u%d"}`, n, n) }},
 		{"limited elsewhere", func(n int) string { return fmt.Sprintf(`{"i":"owner","sp":"u%d","l":50,"vf":"l"}`, n) }},
 		{"first 50", func(n int) string { return fmt.Sprintf(`{"i":".key","ep":"m%09d","l":50,"vf":"l"}`, n) }},
+		{"filter", func(n int) string {
+			return fmt.Sprintf(`{"i":".key","w":"data.child('owner').val() == 'u%d'"}`, n+5000)
+		}},
 		{"last n", func(n int) string { return fmt.Sprintf(`{"i":".key","l":%d,"vf":"r"}`, n+1) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -95,6 +95,9 @@ func (w *windowTest) listen() {
 	if w.rnd.IntN(4) > 0 {
 		q += fmt.Sprintf(`,"l":%d,"vf":%q`, 1+w.rnd.IntN(4), w.pick("l", "r"))
 	}
+	if w.rnd.IntN(2) == 0 {
+		q += fmt.Sprintf(`,"w":%q`, w.pick("data.child('n').val() == "+w.pick("1", "2", "null"), "data.child('other').exists()", "key > 'b'", "data.isNumber() || data.child('n').isNumber()", "data.getPriority() == 1", "false"))
+	}
 	w.m.follow(w.note(`{"r":1,"a":"q","b":{"p":"/l","q":%s},"t":%d,"h":""}}`, q, w.tag))
 }
 

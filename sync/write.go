@@ -45,6 +45,8 @@ type Write struct {
 
 	sums []tree.Path // of the increments, if the rules decide whether the caller sees them
 
+	internal string // the cause of a write that the server makes by itself; "": it is that of a client
+
 	left func(b *batch, carryOut func() error) error // carries it out, as what a session left; nil: it is an ordinary write
 }
 
@@ -146,12 +148,8 @@ func (d *core) mayStore() error {
 // rules. That an increment leaves the range of numbers depends on what is there, so it is an
 // error only of a caller who may write it; the rules see the number nearest to the sum.
 func (b *batch) allow(u tree.Update, c Caller, now time.Time) (v decidedWrite, err error) {
-	v.now = now
-	writes, overflow, err := b.resolve(u, now)
-	if v.asked, v.writes = writes, writes; err != nil || len(writes) == 0 {
-		return v, err
-	}
-	if err := b.derive(&v, c); err != nil {
+	v, overflow, err := b.follow(u, c, now)
+	if err != nil || len(v.asked) == 0 {
 		return v, err
 	}
 	if err := b.authorizeWrite(c, v); err != nil {
@@ -160,11 +158,28 @@ func (b *batch) allow(u tree.Update, c Caller, now time.Time) (v decidedWrite, e
 	return v, overflow
 }
 
+// follow resolves the server values of an update, and computes what follows from it. overflow
+// is that of resolve.
+func (b *batch) follow(u tree.Update, c Caller, now time.Time) (v decidedWrite, overflow, err error) {
+	v.now = now
+	writes, overflow, err := b.resolve(u, now)
+	if v.asked, v.writes = writes, writes; err == nil && len(writes) > 0 {
+		err = b.derive(&v, c)
+	}
+	return v, overflow, err
+}
+
 // derive computes what follows from a write. A caller that may not write at all is told that,
-// and nothing of the places that are kept. Most writes meet no definition, and allocate nothing here.
+// and nothing of the places that are kept, and has no nodes looked at for it. Most writes meet
+// no definition, and allocate nothing here.
 func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
 	if !b.data.Meets(v.asked) {
 		return nil
+	}
+	if b.data.SpreadWrites(v.asked) {
+		if err := b.mayWrite(*v, c); err != nil {
+			return err
+		}
 	}
 	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
 	if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {
@@ -176,14 +191,23 @@ func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
 	return fault.Broken(err)
 }
 
+// mayWrite returns the error of a caller that no rule grants a write, whatever it is.
+func (b *batch) mayWrite(v decidedWrite, c Caller) error {
+	if c.Admin {
+		return nil
+	}
+	asked := b.requestOf(v)
+	asked.Grants = true
+	if may, err := b.db.access.MayWrite(b.Ctx, b.Rules, c, asked); err != nil || !may {
+		return cmp.Or(err, b.authorizeWrite(c, v), fault.ErrDenied)
+	}
+	return nil
+}
+
 // refuse returns the error of a write that declared data refuse.
 func (b *batch) refuse(r *derive.Refusal, v decidedWrite, c Caller) error {
-	if !c.Admin {
-		asked := b.requestOf(v)
-		asked.Grants = true
-		if may, err := b.db.access.MayWrite(b.Ctx, b.Rules, c, asked); err != nil || !may {
-			return cmp.Or(err, b.authorizeWrite(c, v), fault.ErrDenied)
-		}
+	if err := b.mayWrite(v, c); err != nil {
+		return err
 	}
 	switch r.Reason {
 	case derive.Taken:
@@ -345,7 +369,7 @@ type prepared struct {
 
 // holds reports whether the decision is true of the state that b sees.
 func (p *prepared) holds(b *batch) bool {
-	return b.Rules == p.rules && b.data == p.data && !p.watch.Changed()
+	return b.Rules == p.rules && b.data.Agrees(p.data, p.follows) && !p.watch.Changed()
 }
 
 // claim begins to link the values.

@@ -53,8 +53,9 @@ func (d Draft) Node() (n Node, ok bool) {
 
 // Resolve replaces the server values: a timestamp by now, in milliseconds
 // since 1970, an increment by the existing number at its place plus the
-// increment (protocol §12). existing returns the node at a path below the
-// place of the write; it is asked only for increments. With the error ErrIncrement there
+// increment, max and min by the larger or smaller one of the two numbers
+// (protocol §12). existing returns the node at a path below the
+// place of the write; it is not asked for timestamps. With the error ErrIncrement there
 // is a node all the same: it has the number nearest to the sum.
 //
 // It runs when the write is decided, in the committer for all but large writes: only then
@@ -122,7 +123,7 @@ func (r *resolver) serverValue(s string, at Path, priority bool) (string, error)
 	if s == `{".sv":"timestamp"}` {
 		return strconv.FormatInt(r.now, 10), nil
 	}
-	delta, _ := Node{s[len(`{".sv":`) : len(s)-1]}.Child("increment").NumberValue()
+	op, operand, _ := operation(s[len(`{".sv":`) : len(s)-1])
 	old, err := r.existing(at)
 	if err != nil {
 		return "", err
@@ -130,11 +131,35 @@ func (r *resolver) serverValue(s string, at Path, priority bool) (string, error)
 	if priority {
 		old = old.Priority()
 	}
-	base, _ := old.NumberValue() // 0 unless it is a number
-	sum := base + delta
-	if math.IsInf(sum, 0) {
-		r.overflows = true
-		sum = math.Copysign(math.MaxFloat64, sum)
+	base, isNumber := old.NumberValue() // 0 unless it is a number
+	result := operand
+	switch {
+	case !isNumber:
+	case op == "increment":
+		result = base + operand
+	case op == "max":
+		result = max(base, operand)
+	case op == "min":
+		result = min(base, operand)
 	}
-	return string(appendNumber(nil, sum)), nil
+	if math.IsInf(result, 0) {
+		r.overflows = true
+		result = math.Copysign(math.MaxFloat64, result)
+	}
+	return string(appendNumber(nil, result)), nil
+}
+
+// operation reads what a server value does with the number that is there: its name and the
+// number that the client gives.
+func operation(s string) (name string, operand float64, ok bool) {
+	n := Node{s}
+	if !n.IsObject() || n.NumChildren() != 1 || hasPriority(s) {
+		return "", 0, false
+	}
+	for name, value := range n.Children() {
+		operand, ok = value.NumberValue()
+		ok = ok && !hasPriority(value.text) && (name == "increment" || name == "max" || name == "min")
+		return name, operand, ok
+	}
+	return "", 0, false
 }

@@ -264,12 +264,7 @@ func (p *parser) readServerValue(nest int) string {
 	at := p.here()
 	defer p.unmark(p.mark(at))
 	s := p.detached(func() { p.value(0, nest+1) })
-	n := Node{s}
-	delta := n.Child("increment")
-	switch _, isNumber := delta.NumberValue(); {
-	case s == `"timestamp"`:
-	case isNumber && n.NumChildren() == 1 && !hasPriority(s) && !hasPriority(delta.text):
-	default:
+	if _, _, ok := operation(s); !ok && s != `"timestamp"` {
 		p.fail(at, BadServerValue, "unknown server value")
 	}
 	s = `{".sv":` + s + "}"

@@ -17,8 +17,8 @@ const (
 // A Query is an ordered window over the children of a node
 // (protocol §5.2). The zero Query is everything, ordered by priority.
 //
-// It is comparable and used as a key of maps, so it has no pointers and the
-// zero value of an unused part. Two queries that select the same children in
+// It is comparable and used as a key of maps, so it has the zero value of an
+// unused part, and no pointer but that of a filter. Two queries that select the same children in
 // different spellings are different queries here; that costs a group of
 // listeners and no correctness.
 type Query struct {
@@ -26,6 +26,8 @@ type Query struct {
 	Start, End Bound
 	Limit      int  // number of children; 0: no limit
 	FromLast   bool // the limit counts from the end of the range
+
+	Filter Filter // of the children in the range; nil: all of them. The limit counts what it matches
 }
 
 // A Bound is one end of a range. Entries are compared with it by index value
@@ -67,7 +69,9 @@ func (q Query) Order() string {
 }
 
 // IsAll reports whether the query selects every child, in whatever order.
-func (q Query) IsAll() bool { return !q.Start.Set && !q.End.Set && q.Limit == 0 }
+func (q Query) IsAll() bool {
+	return !q.Start.Set && !q.End.Set && q.Limit == 0 && q.Filter == nil
+}
 
 // NeedsIndex reports whether the query orders by something for which the rules
 // must declare an index (protocol §5.2).
@@ -90,6 +94,10 @@ func (q Query) ID() string {
 		b.WriteByte('|')
 		b.WriteString(strconv.Itoa(q.Limit))
 		b.WriteString(strconv.FormatBool(q.FromLast))
+	}
+	if q.Filter != nil {
+		b.WriteString("|?")
+		b.WriteString(q.Filter.Text())
 	}
 	return b.String()
 }
@@ -216,7 +224,7 @@ func (q Query) window(n Node) []candidate {
 	byKey := q.Order() == ByKey
 	for m := range n.members() {
 		e := Entry{q.IndexValue(Node{m.value(n.text)}), unquote(m.key(n.text))}
-		if !q.InRange(e) {
+		if !q.InRange(e) || !q.Matches(e.Key, Node{m.value(n.text)}) {
 			continue
 		}
 		found = append(found, candidate{e, m})

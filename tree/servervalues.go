@@ -9,7 +9,7 @@ import (
 // A ServerValue is a place in a draft at which the server puts a value of its own.
 type ServerValue struct {
 	At        Target // relative to the place of the draft
-	Increment bool   // of what is there; else it is a timestamp
+	Increment bool   // its result depends on what is there: increment, max, min; else it is a timestamp
 }
 
 // ServerValues yields the server values of the draft, in the order of its text.

@@ -12,6 +12,8 @@ func TestServerValues(t *testing.T) {
 		`{"a":1,"b":{"c":"x"}}`:   "",
 		`{".sv":"timestamp"}`:     "/",
 		`{".sv":{"increment":2}}`: "/+",
+		`{".sv":{"max":2}}`:       "/+",
+		`{".sv":{"min":-2}}`:      "/+",
 		`{"a":{".sv":"timestamp"},"b":{"c":{".sv":{"increment":1}},"d":"{\".sv\":\"timestamp\"}"}}`: "/a /b/c+",
 		`{".priority":{".sv":"timestamp"},"x":1}`:                                                   "/.priority",
 		`{"n":{".value":{".sv":{"increment":1}},".priority":{".sv":{"increment":1}}}}`:              "/n/.priority+ /n+",
@@ -112,6 +114,40 @@ func TestWithoutIncrements(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s shows %s, want %s", src, got, want)
+		}
+	}
+}
+
+// The operations are those of numbers; what is no number counts as if it were not there.
+func TestOperations(t *testing.T) {
+	for _, c := range []struct{ draft, old, want string }{
+		{`{".sv":{"max":3}}`, `null`, `3`},
+		{`{".sv":{"max":3}}`, `2`, `3`},
+		{`{".sv":{"max":3}}`, `4.5`, `4.5`},
+		{`{".sv":{"max":-3}}`, `"text"`, `-3`},
+		{`{".sv":{"max":-3}}`, `{"a":9}`, `-3`},
+		{`{".sv":{"min":3}}`, `null`, `3`},
+		{`{".sv":{"min":3}}`, `2`, `2`},
+		{`{".sv":{"min":3}}`, `4`, `3`},
+		{`{".sv":{"min":0}}`, `true`, `0`},
+		{`{".sv":{"increment":3}}`, `4`, `7`},
+		{`{".value":1,".priority":{".sv":{"max":3}}}`, `{".value":7,".priority":5}`, `{".priority":5,".value":1}`},
+	} {
+		d, err := Parse(c.draft, 0, Strict)
+		if err != nil {
+			t.Fatalf("%s: %v", c.draft, err)
+		}
+		n, err := d.Resolve(0, func(Path) (Node, error) { return MustParseNode(c.old), nil })
+		if err != nil || n.JSON() != c.want {
+			t.Errorf("%s over %s = %s, %v, want %s", c.draft, c.old, n.JSON(), err, c.want)
+		}
+		if again, _ := d.Resolve(0, func(Path) (Node, error) { return n, nil }); !strings.Contains(c.draft, "increment") && again != n {
+			t.Errorf("%s carried out twice: %s, then %s", c.draft, n.JSON(), again.JSON())
+		}
+	}
+	for _, bad := range []string{`{".sv":{"max":"3"}}`, `{".sv":{"max":1,"min":2}}`, `{".sv":{"mean":3}}`, `{".sv":{}}`, `{".sv":3}`, `{".sv":{"max":{".value":1,".priority":2}}}`} {
+		if _, err := Parse(bad, 0, Strict); err == nil {
+			t.Errorf("%s is a server value", bad)
 		}
 	}
 }

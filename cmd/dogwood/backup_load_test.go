@@ -58,7 +58,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		run("backup", copied, "--url", url, "--secret-file", secret)
 		run("restore", copied, "--data", filepath.Join(dir, "elsewhere"), "--namespace", ns)
 		file := filepath.Join(dir, "elsewhere", ns+".db")
-		if findings := checks.File(file); len(findings) > 0 {
+		if findings := checks.File(t.Context(), file); len(findings) > 0 {
 			t.Errorf("backup %d: %v", i, findings)
 			break
 		}

@@ -79,6 +79,7 @@ func (b block) file() string {
 var runElsewhere = map[string]string{
 	"docs/tutorial-browser.md":     "client-js/test/browser/tutorial.test.ts",
 	"docs/tutorial-node.md":        "client-js/test/package/tutorial.test.ts",
+	"docs/frameworks.md":           "client-js/test/frameworks/rooms.test.ts",
 	"docs/tutorial-go.md":          "sdk-go/tutorial_test.go",
 	"docs/models/chat.md":          "client-js/test/models/tutorials.test.ts",
 	"docs/models/im.md":            "client-js/test/models/tutorials.test.ts",

@@ -30,11 +30,11 @@ func TestImportCycleIsFound(t *testing.T) {
 	}
 }
 
-// clientImports returns which files of src and models each of them imports.
+// clientImports returns which files of src, models and frameworks each of them imports.
 func clientImports(t *testing.T, client fs.FS) map[string][]string {
 	t.Helper()
 	imports := map[string][]string{}
-	for _, root := range []string{"src", "models"} {
+	for _, root := range []string{"src", "models", "frameworks"} {
 		err := fs.WalkDir(client, root, func(name string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(name) != ".ts" {
 				return err

@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const license = join(here, '../../LICENSE')
+const notices = join(here, '../../THIRD_PARTY.txt')
 
 const [version, out, ...programs] = process.argv.slice(2)
 if (!/^\d+\.\d+\.\d+/.test(version ?? '') || !out || programs.length === 0) {
@@ -47,6 +48,7 @@ function platformPackage(main, platform, program) {
   mkdirSync(dirname(file), { recursive: true })
   copyFileSync(program, file)
   chmodSync(file, 0o755)
+  copyFileSync(notices, join(dir, 'THIRD_PARTY.txt')) // of what is in the program
   const name = `@dogwood/dogwood-${platform}`
   writeFileSync(join(dir, 'README.md'), `# ${name}\n\nThe program of the package \`dogwood\` for ${platform}. Install \`dogwood\`.\n`)
   return write(dir, {
@@ -59,7 +61,7 @@ function platformPackage(main, platform, program) {
     repository: { ...main.repository, directory: 'packaging/npm' },
     os: [os],
     cpu: [cpu],
-    files: ['bin', 'LICENSE', 'README.md'],
+    files: ['bin', 'LICENSE', 'README.md', 'THIRD_PARTY.txt'],
     preferUnplugged: true
   })
 }

@@ -11,6 +11,7 @@ dpkg -i /package.deb
 dogwood version | grep -F "dogwood $(cat /version), revision "
 test -s /usr/share/man/man1/dogwood-serve.1.gz
 test -s /usr/share/bash-completion/completions/dogwood
+test -s /usr/share/doc/dogwood/THIRD_PARTY.txt
 test -s /usr/share/dogwood/monitoring/alerts.yml
 test -s /usr/share/dogwood/monitoring/dashboard.json
 # An installation starts nothing.

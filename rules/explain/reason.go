@@ -17,6 +17,9 @@ func Brief(q *rules.Request, t *rules.Trace) string {
 	if t.Excess != nil {
 		return text + escape(excess(t.Excess))
 	}
+	if t.Kept != "" {
+		return text + escape(t.Kept)
+	}
 	s := t.Deciding()
 	if s == nil {
 		if t.Allow {

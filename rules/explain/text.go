@@ -43,10 +43,13 @@ func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 		b.line("→ %-7s  %s   %s", "limit", x.Limit.Path, b.place(x.Limit.Pos))
 		b.line("%s%s", margin, x)
 	}
+	if t.Kept != "" {
+		b.line("→ %-7s  %s", "refused", t.Kept)
+	}
 	if n := len(t.Steps) - maxSteps; n > 0 && !o.Deciding {
 		b.line("  … %d rules in all", len(t.Steps))
 	}
-	if len(t.Steps) == 0 && t.Rule == "" {
+	if len(t.Steps) == 0 && t.Rule == "" && t.Kept == "" {
 		b.line("  there is no %s rule on the way to it, so nobody may", ruleFor(q))
 	}
 	_, err := io.WriteString(w, b.text.String())
@@ -85,6 +88,9 @@ func (b *block) head(q *rules.Request, t *rules.Trace) {
 		value := "(not read: no rule can allow a write here)"
 		if !q.Unread {
 			value = shorten(w.Node.JSON(), maxValue)
+		}
+		if name := q.FollowsFrom(i); name != "" {
+			value += "   (follows by " + shorten(name, maxName) + ")"
 		}
 		b.line("  %s = %s", w.Target, value)
 	}

@@ -57,7 +57,10 @@ type Change struct {
 // concerns everything is still counted in full.
 type Comparer struct {
 	Old, New *rules.Ruleset
-	NewFile  string // for commands that decide an operation again
+
+	// For commands that decide an operation again:
+	NewFile  string // of New
+	Document string // the file of the data document; "": none
 
 	changes []Change
 	counts  map[Kind]int
@@ -108,7 +111,7 @@ func (c *Comparer) compare(ctx context.Context, where, data string, op *rulestes
 	change := Change{
 		Kind: NewDenial, Where: where, What: op.String(),
 		OldRule: before.Rule, NewRule: after.Rule,
-		Repro: op.Command("explain", c.NewFile, data),
+		Repro: op.Command("explain", c.NewFile, data, c.Document),
 	}
 	if after.Allow {
 		change.Kind = NewGrant

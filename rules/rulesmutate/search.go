@@ -21,7 +21,7 @@ import (
 type Search struct {
 	Source *rulestest.Source
 	Suites []*rulestest.Suite // what they do is where the search begins
-	Data   tree.Node          // what the suggested tests begin with
+	World  rulestest.World    // what the suggested tests begin with
 	Budget int                // how many operations to try
 	Seed   uint64
 }
@@ -35,7 +35,7 @@ func (s *Search) Suggest(ctx context.Context, survivors []*Mutant) ([]Suggestion
 	}
 	f := finder{Search: s, rules: rs, compiled: make(map[*Mutant]*rules.Ruleset), alive: slices.Clone(survivors)}
 	f.rnd = rand.New(rand.NewPCG(s.Seed, 2))
-	f.world = rulestest.World{Root: s.Data}
+	f.world = s.World
 	f.actors, f.bases, f.own = s.beginnings(rs)
 	f.varier = rulesgen.NewVarier(rulesgen.NewWords(rs), f.world, f.actors, s.Seed)
 	for _, look := range []func(context.Context) error{f.plain, f.systematic, f.random} {
@@ -73,7 +73,7 @@ func (s *Search) beginnings(rs *rules.Ruleset) (actors []rulestest.Actor, ops []
 	own = len(ops)
 	w := rulesgen.NewWords(rs)
 	for _, pattern := range w.Nodes() {
-		for _, op := range w.Operations(pattern, rulestest.World{Root: s.Data}, now) {
+		for _, op := range w.Operations(pattern, s.World, now) {
 			op.Who = actors[len(ops)%len(actors)]
 			ops = append(ops, op)
 		}

@@ -22,7 +22,7 @@ func TestSuggest(t *testing.T) {
 	`
 	s := suite(t, head+`{"as": "ann", "write": "/rooms/r1/name", "value": "Hall", "expect": "allow"}]}`)
 	survivors := surviving(t, s)
-	search := Search{Source: &s.Rules, Suites: []*rulestest.Suite{s}, Data: s.Groups[0].Data, Budget: 30_000, Seed: 1}
+	search := Search{Source: &s.Rules, Suites: []*rulestest.Suite{s}, World: rulestest.World{Root: s.Groups[0].Data}, Budget: 30_000, Seed: 1}
 	list, err := search.Suggest(t.Context(), survivors)
 	if err != nil {
 		t.Fatal(err)

@@ -10,10 +10,13 @@ import (
 
 // Command returns a command line that decides the operation, or explains it.
 // rules and data are files; "" is no data.
-func (op *Op) Command(verb, rules, data string) string {
+func (op *Op) Command(verb, rules, data, document string) string {
 	args := []string{"dogwood", "rules", verb, rules, "--op", op.Kind.String(), op.target()}
 	if data != "" {
 		args = append(args, "--data", data)
+	}
+	if document != "" {
+		args = append(args, "--data-document", document)
 	}
 	args = append(args, "--auth", op.Who.JSON())
 	if op.Kind != Read {

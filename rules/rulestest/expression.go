@@ -184,5 +184,5 @@ func (w World) Stage(op *Op) (World, error) {
 	if err != nil {
 		return w, err
 	}
-	return w.After(writes), nil
+	return w.after(writes)
 }

@@ -26,7 +26,7 @@ const maxBroken = 20
 // Check returns what breaks the invariant, in words, with paths.
 func (v *Invariant) Check(root tree.Node) []string {
 	var list []string
-	err := v.Invariant.Check(context.Background(), World{root}, func(b invariant.Violation) {
+	err := v.Invariant.Check(context.Background(), World{Root: root}, func(b invariant.Violation) {
 		if len(list) < maxBroken {
 			list = append(list, b.Problem)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/jsonc"
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -122,6 +123,23 @@ func (l *loader) data(v *hujson.Value) (tree.Node, string, error) {
 		return tree.Empty, "", fmt.Errorf("%s:%w", name, err)
 	}
 	return n, beside(l.file, name), nil
+}
+
+// document reads a property dataDocument: the name of a file, or the document itself.
+func (l *loader) document(v *hujson.Value) (d *derive.Document, file string, err error) {
+	name, isName := jsonc.Str(v)
+	if !isName {
+		d, err = derive.Parse(string(jsonc.Strict(*v)))
+		return d, "", err
+	}
+	text, err := l.read(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if d, err = derive.Parse(text); err != nil {
+		return nil, "", fmt.Errorf("%s:%w", name, err)
+	}
+	return d, beside(l.file, name), nil
 }
 
 // ParseData reads the text of a data file, which is relaxed JSON. Server

@@ -89,6 +89,8 @@ func ReasonOf(t *rules.Trace) Reason {
 	switch {
 	case t.Excess != nil:
 		return Unbounded
+	case t.Kept != "":
+		return Kept
 	case s == nil:
 		return NoGrant
 	case s.Outcome == rules.Failed:

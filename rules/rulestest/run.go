@@ -71,7 +71,11 @@ func (s *Suite) Before(ctx context.Context, rs *rules.Ruleset, line int) (World,
 	if g == nil {
 		return World{}, fmt.Errorf("%s has no step at line %d", s.File, line)
 	}
-	run := &groupRun{Runner: &Runner{VerdictsOnly: true}, suite: s, group: g, rules: rs, world: World{g.Data}, listeners: make(listeners)}
+	world, err := s.World(g)
+	if err != nil {
+		return World{}, err
+	}
+	run := &groupRun{Runner: &Runner{VerdictsOnly: true}, suite: s, group: g, rules: rs, world: world, listeners: make(listeners)}
 	for _, step := range g.Steps {
 		if step == before {
 			break
@@ -116,8 +120,11 @@ func (r *groupRun) matches(s *Step) bool {
 }
 
 // steps runs the steps of the group up to the last that is to be reported.
-func (r *groupRun) steps(ctx context.Context) error {
-	r.world, r.listeners = World{r.group.Data}, make(listeners)
+func (r *groupRun) steps(ctx context.Context) (err error) {
+	if r.world, err = r.suite.World(r.group); err != nil {
+		return fmt.Errorf("%s: data: %w", r.suite.File, err)
+	}
+	r.listeners = make(listeners)
 	last := -1
 	for i, s := range r.group.Steps {
 		if r.matches(s) {
@@ -192,18 +199,21 @@ func (r *groupRun) repro(s *Step) string {
 	}
 	here := fmt.Sprintf("%s#%d", r.suite.File, s.Line)
 	rules, data := src.File, r.group.DataFile
-	if rules == "" {
+	if rules == "" || r.suite.Document != nil && r.suite.Declared == "" {
 		rules = here
 	}
 	if r.moved || data == "" && !r.world.Root.IsEmpty() {
 		data = here
 	}
-	return s.Op.Command("eval", rules, data)
+	return s.Op.Command("eval", rules, data, r.suite.Declared)
 }
 
 // decide asks the rules and compares their answer with the step's.
 func (r *groupRun) decide(ctx context.Context, s *Step, res *Result, q *rules.Request) (bool, error) {
 	res.Got, res.Rule = Allow, ""
+	if s.Op.Who.Admin && q.Kept != "" {
+		res.Got = Deny
+	}
 	if !s.Op.Who.Admin {
 		if r.Asked != nil {
 			if err := r.Asked(r.suite, s, q); err != nil {
@@ -278,8 +288,10 @@ func (op *Op) Request(w World) (*rules.Request, error) {
 	}
 	q.Op, q.Query, q.Plain = rules.OpWrite, tree.Query{}, false
 	var err error
-	q.Writes, err = w.Resolve(op.Update, op.Now)
-	return q, err
+	if q.Writes, err = w.Resolve(op.Update, op.Now); err != nil {
+		return q, err
+	}
+	return q, w.follow(q, op.Who.Admin)
 }
 
 // read decides a read, or one for each field, and compares the values.

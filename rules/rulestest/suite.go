@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -20,6 +21,8 @@ const DefaultNow = 1234567890123
 type Suite struct {
 	File       string // as it was given
 	Rules      Source
+	Document   *derive.Document // that declares data; nil if there is none
+	Declared   string           // the file of Document; "" if it stands in the test file
 	Actors     map[string]Actor
 	Groups     []*Group
 	Invariants []*Invariant
@@ -28,6 +31,10 @@ type Suite struct {
 
 // Names returns the names of the actors in alphabetical order.
 func (s *Suite) Names() []string { return slices.Sorted(maps.Keys(s.Actors)) }
+
+// World returns what a group begins with: its data, and what follows from them by the
+// suite's data document.
+func (s *Suite) World(g *Group) (World, error) { return World{Root: g.Data}.Declare(s.Document) }
 
 // A Source is a rules document to be tried.
 type Source struct {
@@ -169,6 +176,7 @@ const (
 	Invalid   Reason = "validate" // a .validate is not true
 	RunError  Reason = "error"    // the rule that decided could not be evaluated
 	Unbounded Reason = "limit"    // the read would show more than a .limit allows
+	Kept      Reason = "declared" // it contradicts declared data
 )
 
 // An Event is a change that a listener is told of.

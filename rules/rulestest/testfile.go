@@ -23,6 +23,7 @@ type fileJSON struct {
 	Now     *int64          `json:"now"`
 	Users   json.RawMessage `json:"users"`
 	Data    json.RawMessage `json:"data"`
+	Declare json.RawMessage `json:"dataDocument"`
 	Tests   json.RawMessage `json:"tests"`
 	Mutants struct {
 		Ignore []IgnoredMutant `json:"ignore"`
@@ -144,6 +145,11 @@ func (l *loader) tests(s *Suite) error {
 	}
 	if s.Rules, err = l.rules(rules, options, true); err != nil {
 		return l.at(rules, err)
+	}
+	if v := jsonc.Member(obj, "dataDocument"); v != nil {
+		if s.Document, s.Declared, err = l.document(v); err != nil {
+			return l.at(v, err)
+		}
 	}
 	if users := jsonc.Member(obj, "users"); users != nil {
 		if s.Actors, err = actors(jsonc.Strict(*users)); err != nil {
@@ -370,9 +376,9 @@ func (j *testJSON) want() (Want, error) {
 		return w, fmt.Errorf("expect must be allow or deny, not %q", w.Verdict)
 	}
 	switch w.Reason {
-	case "", NoGrant, Invalid, RunError, Unbounded:
+	case "", NoGrant, Invalid, RunError, Unbounded, Kept:
 	default:
-		return w, fmt.Errorf("unknown reason %q; use no-grant, validate, error or limit", w.Reason)
+		return w, fmt.Errorf("unknown reason %q; use no-grant, validate, error, limit or declared", w.Reason)
 	}
 	if w.Rule != "" && !strings.HasPrefix(w.Rule, "/") {
 		return w, fmt.Errorf("%q is not a rule; write it as /rooms/$room .read", w.Rule)

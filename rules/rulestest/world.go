@@ -10,7 +10,10 @@ import (
 //
 // It has the methods of a store's transaction that rules need, over a Node. So rules are
 // asked in tests by the code that asks them in a server, and no test needs a store.
-type World struct{ Root tree.Node }
+type World struct {
+	Root     tree.Node
+	declared *declared // nil: there is no data document
+}
 
 // Get returns the node at p.
 func (w World) Get(p tree.Path) (tree.Node, error) { return w.Root.Get(p), nil }
@@ -66,8 +69,18 @@ func (w World) Resolve(u tree.Update, now int64) ([]tree.ResolvedWrite, error) {
 	return list, nil
 }
 
-// After returns the world with the writes done.
+// After returns the world with the writes done, and what follows from them. Those that
+// declared data refuse change nothing.
 func (w World) After(writes []tree.ResolvedWrite) World {
+	after, err := w.after(writes)
+	if err != nil {
+		return w
+	}
+	return after
+}
+
+// put returns the world with the writes alone done.
+func (w World) put(writes []tree.ResolvedWrite) World {
 	for _, write := range writes {
 		w.Root = w.Root.WithTarget(write.Target, write.Node)
 	}

@@ -1,93 +1,72 @@
 package rulestest
 
 import (
-	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"strings"
 	"time"
 )
 
-// A junitSuites is the document. These types have the elements and attributes that CI
-// servers know; there is no standard.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-// A junitSuite has the results of one test file.
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Time     string      `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-// A junitCase is one step.
-type junitCase struct {
-	Name    string        `xml:"name,attr"`
-	Class   string        `xml:"classname,attr"`
-	File    string        `xml:"file,attr"`
-	Line    int           `xml:"line,attr"`
-	Time    string        `xml:"time,attr"`
-	Failure *junitFailure `xml:"failure,omitempty"`
-	Skipped *junitSkipped `xml:"skipped,omitempty"`
-}
-
-// A junitFailure says how a step failed.
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-// A junitSkipped says why a step was not run.
-type junitSkipped struct {
-	Message string `xml:"message,attr"`
-}
-
-// WriteJUnit writes results as JUnit XML, a suite for each file.
+// WriteJUnit writes results as JUnit XML, a suite for each file. It has the elements and
+// attributes that CI servers know; there is no standard.
+//
+// The document is put together by hand: encoding/xml would add 100 KB to the program.
 func WriteJUnit(out io.Writer, results []*Result) error {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
 	sum := Summarize(results)
-	doc := junitSuites{Tests: len(results), Failures: sum.Failed, Skipped: sum.Skipped, Time: seconds(elapsed(results))}
+	fmt.Fprintf(&b, "<testsuites tests=\"%d\" failures=\"%d\" skipped=\"%d\" time=\"%s\">", len(results), sum.Failed, sum.Skipped, seconds(elapsed(results)))
+	files := 0
 	for _, file := range byFile(results) {
+		files++
 		sum := Summarize(file)
-		s := junitSuite{Name: file[0].Suite.File, Tests: len(file), Failures: sum.Failed, Skipped: sum.Skipped, Time: seconds(elapsed(file))}
+		fmt.Fprintf(&b, "\n  <testsuite name=\"%s\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\" time=\"%s\">",
+			attribute(file[0].Suite.File), len(file), sum.Failed, sum.Skipped, seconds(elapsed(file)))
 		for _, r := range file {
-			s.Cases = append(s.Cases, newJUnitCase(r))
+			writeCase(&b, r)
 		}
-		doc.Suites = append(doc.Suites, s)
+		b.WriteString("\n  </testsuite>")
 	}
-	if _, err := io.WriteString(out, xml.Header); err != nil {
-		return err
+	if files > 0 {
+		b.WriteString("\n")
 	}
-	e := xml.NewEncoder(out)
-	e.Indent("", "  ")
-	if err := e.Encode(doc); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, "\n")
+	b.WriteString("</testsuites>\n")
+	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-// newJUnitCase returns the form of one result.
-func newJUnitCase(r *Result) junitCase {
-	c := junitCase{Name: r.Name(), Class: r.Suite.File, File: r.Suite.File, Line: r.Step.Line, Time: seconds(r.Elapsed)}
+// writeCase writes one result.
+func writeCase(b *strings.Builder, r *Result) {
+	file := attribute(r.Suite.File)
+	fmt.Fprintf(b, "\n    <testcase name=\"%s\" classname=\"%s\" file=\"%[2]s\" line=\"%d\" time=\"%s\">", attribute(r.Name()), file, r.Step.Line, seconds(r.Elapsed))
 	switch r.Status {
 	case Skipped:
-		c.Skipped = &junitSkipped{r.Step.Skip}
+		fmt.Fprintf(b, "\n      <skipped message=\"%s\"></skipped>\n    ", attribute(r.Step.Skip))
 	case Failed:
 		lines := append([]string{r.Where()}, r.Problems...)
 		lines = append(lines, deciding(r), r.Repro)
-		c.Failure = &junitFailure{r.Problems[0], strings.Join(lines, "\n")}
+		fmt.Fprintf(b, "\n      <failure message=\"%s\">%s</failure>\n    ", attribute(r.Problems[0]), content(strings.Join(lines, "\n")))
 	}
-	return c
+	b.WriteString("</testcase>")
+}
+
+var breaks = strings.NewReplacer("\t", "&#x9;", "\n", "&#xA;")
+
+// attribute returns a text for the value of an attribute, in which readers turn unmarked line
+// breaks into blanks.
+func attribute(text string) string { return breaks.Replace(content(text)) }
+
+// content returns a text for the content of an element. XML has no way to write most control
+// characters.
+func content(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF {
+			return '\uFFFD'
+		}
+		return c
+	}, text)
+	return strings.ReplaceAll(html.EscapeString(text), "\r", "&#xD;") // else it is read as a line break
 }
 
 // seconds returns a duration as JUnit writes it.

@@ -163,8 +163,8 @@ type recorded struct {
 
 // recordLine returns the line of a decision, nil if it is too large.
 func recordLine(ns string, q *rules.Request, d rules.Decision) []byte {
-	size := len(q.Auth.JSON)
-	for _, w := range q.Writes {
+	size, writes := len(q.Auth.JSON), q.Sent() // what follows from them follows again
+	for _, w := range writes {
 		size += len(w.Node.JSON()) + len(w.Path.Clean())
 	}
 	if size > maxRecorded {
@@ -188,11 +188,11 @@ func recordLine(ns string, q *rules.Request, d rules.Decision) []byte {
 		if !q.Plain {
 			r.Query = recordedQuery(q.Query)
 		}
-	case len(q.Writes) == 1:
-		r.Op, r.Path, r.Value = "write", q.Writes[0].Target.String(), json.RawMessage(q.Writes[0].Node.JSON())
+	case len(writes) == 1:
+		r.Op, r.Path, r.Value = "write", writes[0].Target.String(), json.RawMessage(writes[0].Node.JSON())
 	default:
-		r.Op, r.Path, r.Values = "update", "/", make(map[string]json.RawMessage, len(q.Writes))
-		for _, w := range q.Writes {
+		r.Op, r.Path, r.Values = "update", "/", make(map[string]json.RawMessage, len(writes))
+		for _, w := range writes {
 			r.Values[w.Target.String()[1:]] = json.RawMessage(w.Node.JSON())
 		}
 	}

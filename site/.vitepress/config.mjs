@@ -70,7 +70,11 @@ export default defineConfig({
   },
   themeConfig: {
     logo,
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      // The name has the text of the button in it, with that of its key.
+      options: { translations: { button: { buttonText: 'Search', buttonAriaLabel: 'Search K' } } }
+    },
     outline: [2, 3],
     nav: [
       { text: 'Start', link: '/start' },

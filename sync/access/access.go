@@ -58,7 +58,7 @@ func (a *Access) Read(ctx context.Context, s State, r Read) error {
 	q := &rules.Request{
 		Op:     rules.OpRead,
 		Path:   r.Path,
-		Query:  r.Query,
+		Query:  r.Query.Unfiltered(),
 		Plain:  r.Plain,
 		Data:   s.Data,
 		Now:    a.Now(),

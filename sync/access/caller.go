@@ -72,4 +72,5 @@ type Read struct {
 	Realtime  bool // it came over the realtime protocol
 	KeysOnly  bool // nothing below the children is answered
 	Childless bool // no children are answered
+	Changes   bool // of a listen: only what happens from now on, and no view first
 }

@@ -168,6 +168,7 @@ const (
 	MaxWindowWeight = 200  // of a query without a sensible limit
 	EntriesOfWeight = 100  // of a window that weigh as much as the query itself
 	UnindexedWeight = 10   // times, of a query by a child or value that has no index
+	FilterWeight    = 10   // of a query with a filter
 	ScannedOfWeight = 2000 // children that weigh as much again, if there is no index
 )
 
@@ -179,6 +180,9 @@ func (a *Audience) weight(p tree.Path, q tree.Query) int {
 	w := 1 + q.Limit/EntriesOfWeight
 	if !access.Declared(a.host.Rules(), p, q) {
 		w *= UnindexedWeight
+	}
+	if q.Filter != nil {
+		w += FilterWeight - 1
 	}
 	return min(w, MaxWindowWeight)
 }

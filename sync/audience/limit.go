@@ -108,7 +108,7 @@ func (p *Change) bound() error {
 		if err == nil {
 			err = p.boundView(v)
 		}
-		if errors.Is(err, errLag) { // the view is measured when it is read
+		if makesLag(err) { // the view is measured when it is read
 			v.lags = true
 		} else if err != nil {
 			return err

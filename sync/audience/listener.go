@@ -182,7 +182,7 @@ func (l *Listener) resync() [][]byte {
 func (l *Listener) failed(err error) {
 	switch {
 	case errors.Is(err, ErrGone):
-	case errors.As(err, new(*fault.UnboundedError)):
+	case outgrown(err):
 		l.outgrow(err)
 	default:
 		if !errors.Is(err, fault.ErrTooBig) && !errors.Is(err, fault.ErrClosed) && !errors.Is(err, fault.ErrBusy) {
@@ -191,6 +191,12 @@ func (l *Listener) failed(err error) {
 		l.Close()
 		l.out.Shut(err)
 	}
+}
+
+// outgrown reports whether a listen ends because there is too much to see, or to look at, and
+// not because of its permission.
+func outgrown(why error) bool {
+	return errors.As(why, new(*fault.UnboundedError)) || errors.As(why, new(*tree.LooksError))
 }
 
 // outgrow ends a listen whose view has become larger than the rules allow.
@@ -229,7 +235,7 @@ func (a *Audience) revoke(l *Listener, why error) {
 	switch large := (*fault.UnboundedError)(nil); {
 	case errors.As(why, &large):
 		a.host.Log.Warn("a listen has outgrown its limit", "database", a.host.Name, "path", l.read.Path, "rule", large.Limit.Path, "max", large.Limit.Max)
-	case !errors.Is(why, fault.ErrDenied):
+	case !errors.Is(why, fault.ErrDenied) && !outgrown(why):
 		a.host.Log.Error("a listen could not be decided again", "database", a.host.Name, "path", l.read.Path, "err", why)
 	}
 	a.remove(l)

@@ -77,7 +77,9 @@ type Change struct {
 	looked  int  // children of views
 	views   []*view
 
-	entries map[entryKey]lookedUp // of children, when there are many views to ask for them
+	entries  map[entryKey]lookedUp    // of children, when there are many views to ask for them
+	filtered map[childKey]tree.Reader // the children that filters have looked at
+	spent    int                      // on filters
 
 	meter *meter // of what is read; nil if there are no views
 
@@ -144,7 +146,7 @@ func (p *Change) before() error {
 		return err
 	}
 	for _, v := range p.views {
-		if err := p.lookBefore(v); errors.Is(err, errLag) {
+		if err := p.lookBefore(v); makesLag(err) {
 			v.lags = true
 		} else if err != nil {
 			return err
@@ -193,7 +195,9 @@ func (p *Change) lookBefore(v *view) error {
 		if g.query.Limit > 0 {
 			c.before, c.existed = e, exists
 		} else {
-			c.was = exists && g.query.InRange(e)
+			if c.was, err = p.selects(g, e, exists); err != nil {
+				return err
+			}
 		}
 	}
 	v.looked = true
@@ -235,6 +239,7 @@ func (p *Change) entry(path tree.Path, order, key string) (e tree.Entry, exists 
 // after makes the events from the state after the change.
 func (p *Change) after() error {
 	clear(p.entries)
+	clear(p.filtered)
 	if len(p.visits) == 0 {
 		return nil
 	}
@@ -249,7 +254,7 @@ func (p *Change) after() error {
 	for _, v := range p.views {
 		e, err := p.event(v)
 		switch {
-		case errors.Is(err, errLag):
+		case makesLag(err):
 			p.lag(v.group)
 		case err != nil:
 			return err

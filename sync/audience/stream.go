@@ -2,7 +2,6 @@ package audience
 
 import (
 	"context"
-	"errors"
 
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -18,8 +17,8 @@ import (
 func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *outbox.Outbox) (*Listener, error) {
 	l := a.NewListener(r, out, 0, func(why error) {
 		text := "Permission denied"
-		if large := (*fault.UnboundedError)(nil); errors.As(why, &large) {
-			text = large.Error()
+		if outgrown(why) {
+			_, text = fault.Status(why)
 		}
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
 		out.Shut(ErrCancelled)
@@ -28,9 +27,13 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 	if err := l.Attach(ctx); err != nil {
 		return nil, err
 	}
-	if from, ok := l.shown.Marks.Read(last); ok {
+	from, ok := l.shown.Marks.Read(last)
+	switch {
+	case ok:
 		l.Show(0, func() [][]byte { return l.comeBack(from) })
-	} else {
+	case r.Changes:
+		l.Show(0, func() [][]byte { return l.blocks(noView) })
+	default:
 		l.Show(0, l.resync)
 	}
 	return l, nil
@@ -85,6 +88,15 @@ func (l *Listener) blocks(f func(v viewing, brief bool) (*outbox.Event, error)) 
 	}
 	e.Position = at
 	return [][]byte{e.Block(&l.shown)}
+}
+
+// noView is the first event of a listener that has asked for changes alone. It begins to
+// follow the view, and has the position of the state behind which they are.
+func noView(viewing, bool) (*outbox.Event, error) { return nil, nil }
+
+// Begin begins to follow the view without reading it.
+func (l *Listener) Begin() error {
+	return l.look(func(viewing, bool) error { return nil })
 }
 
 // whole is the event of the whole view.
@@ -150,7 +162,10 @@ func (l *Listener) shownOf(v viewing, touched []tree.Path) (children []tree.Path
 			continue
 		}
 		value, exists, err := v.tx.Indexes().Value(l.read.Path.Join(child), q.Order())
-		if err != nil || !exists || !q.InRange(tree.Entry{Value: value, Key: key}) {
+		if err != nil {
+			return nil, false
+		}
+		if ok, err := selects(v.tx, l.read.Path, q, tree.Entry{Value: value, Key: key}, exists); err != nil || !ok {
 			return nil, false
 		}
 		children = append(children, child)

@@ -258,7 +258,10 @@ func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []
 		if err != nil {
 			return nil, false, err
 		}
-		if one := (tree.Entry{Value: v, Key: key}); exists && q.InRange(one) {
+		one := tree.Entry{Value: v, Key: key}
+		if ok, err := selects(tx, p, q, one, exists); err != nil {
+			return nil, false, err
+		} else if ok {
 			known = e.insert(known, one, q)
 		}
 	}

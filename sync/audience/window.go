@@ -79,7 +79,10 @@ func (p *Change) windowEvent(v *view) (*outbox.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.entry, c.is = e, exists && g.query.InRange(e)
+		c.entry = e
+		if c.is, err = p.selects(g, e, exists); err != nil {
+			return nil, err
+		}
 	}
 	if g.query.Limit == 0 {
 		return p.compose(v, v.children)

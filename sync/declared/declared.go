@@ -9,6 +9,7 @@ package declared
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -26,22 +27,6 @@ type Data struct {
 	states   map[*derive.Definition]*state
 	byName   map[string]*state
 }
-
-// stored are the states as the file has them.
-type stored struct {
-	NextID kept.ID  `json:"nextId"`
-	States []*state `json:"states"`
-}
-
-// A state is that of one definition.
-type state struct {
-	Name string  `json:"name"`
-	Text string  `json:"text"` // of the definition that the state is of
-	ID   kept.ID `json:"id"`
-}
-
-// metaStates is the name of the value that has the states.
-const metaStates = "data-states"
 
 // Load returns the data document that a file has, nil if there is none.
 func Load(tx *store.Tx) (*Data, error) {
@@ -66,21 +51,45 @@ func Load(tx *store.Tx) (*Data, error) {
 
 // newData returns the data of a document. Definitions without a state get one.
 func newData(document *derive.Document, s stored) *Data {
-	d := &Data{document: document, stored: stored{NextID: s.NextID}, states: make(map[*derive.Definition]*state), byName: make(map[string]*state)}
-	known := make(map[string]*state)
+	d := &Data{document: document, stored: stored{NextID: s.NextID, Dropped: s.Dropped, Marks: s.Marks}}
+	known := make(map[string]state)
 	for _, st := range s.States {
 		known[st.Name] = st
 	}
 	for _, def := range document.Definitions() {
-		st := known[def.Name]
-		if st == nil || st.Text != def.Text() {
+		st, there := known[def.Name]
+		if hash := versions.Hash(def.Text()); !there || st.Text != hash {
 			d.stored.NextID++
-			st = &state{Name: def.Name, Text: def.Text(), ID: d.stored.NextID}
+			st = state{Name: def.Name, Text: hash, ID: d.stored.NextID, Phase: firstPhase(def)}
+		} else {
+			delete(known, def.Name)
 		}
 		d.stored.States = append(d.stored.States, st)
+	}
+	for _, st := range known {
+		d.stored.Dropped = append(d.stored.Dropped, st.ID)
+	}
+	slices.Sort(d.stored.Dropped)
+	return d.indexed()
+}
+
+// indexed returns the data with its states by definition.
+func (d *Data) indexed() *Data {
+	d.states, d.byName = make(map[*derive.Definition]*state), make(map[string]*state)
+	for i, def := range d.document.Definitions() {
+		st := &d.stored.States[i]
 		d.states[def], d.byName[def.Name] = st, st
 	}
 	return d
+}
+
+// with returns the data with other states.
+func (d *Data) with(change func(s *stored)) *Data {
+	next := &Data{document: d.document, stored: d.stored}
+	next.stored.States = slices.Clone(d.stored.States)
+	next.stored.Dropped, next.stored.Marks = slices.Clone(d.stored.Dropped), slices.Clone(d.stored.Marks)
+	change(&next.stored)
+	return next.indexed()
 }
 
 // save stores the states.
@@ -122,6 +131,26 @@ func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
 	return false
 }
 
+// Spreads reports whether an update may touch any number of nodes. Every write asks that, so
+// it does not allocate.
+func (d *Data) Spreads(u tree.Update) bool {
+	for i := range u {
+		if d.spreads(u[i].Target) {
+			return true
+		}
+	}
+	return false
+}
+
+// SpreadWrites is Spreads for writes that are resolved.
+func (d *Data) SpreadWrites(writes []tree.ResolvedWrite) bool {
+	return slices.ContainsFunc(writes, func(w tree.ResolvedWrite) bool { return d.spreads(w.Target) })
+}
+
+func (d *Data) spreads(t tree.Target) bool {
+	return d != nil && !t.Priority && d.document.Spreads(t.Path)
+}
+
 // Indexes returns the indexes that definitions need.
 func (d *Data) Indexes() (list []store.Index) {
 	if d == nil {
@@ -156,11 +185,32 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 	if !d.Meets(w.Writes) {
 		return nil, nil
 	}
-	r, err := d.document.Derive(&derive.Change{Before: before{readerOf(w), w, d}, Writes: w.Writes, Admin: w.Admin, Now: w.Now})
+	return d.derive(w, &derive.Change{Writes: w.Writes, Admin: w.Admin, Skip: d.skips})
+}
+
+func (d *Data) derive(w Write, c *derive.Change) (*Follows, error) {
+	c.Before, c.Now, c.Behind, c.Held = before{readerOf(w), w, d}, w.Now, d.behind, d.marks()
+	r, err := d.document.Derive(c)
 	if r == nil {
 		return nil, err
 	}
 	return &Follows{r, d}, err
+}
+
+// Agrees reports whether a write that was derived with other data becomes the same by these.
+func (d *Data) Agrees(o *Data, f *Follows) bool {
+	if d == o {
+		return true
+	}
+	if d == nil || o == nil || d.document != o.document || f != nil && f.Progress {
+		return false
+	}
+	for _, def := range d.document.Definitions() {
+		if d.skips(def) != o.skips(def) || d.states[def].ID != o.states[def].ID {
+			return false
+		}
+	}
+	return true
 }
 
 // Store stores the rows that follow.
@@ -170,7 +220,30 @@ func (f *Follows) Store(tx *store.Tx) error {
 			return err
 		}
 	}
+	for _, t := range f.Timers {
+		if err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due}); err != nil {
+			return err
+		}
+	}
+	for _, h := range f.Held {
+		if st := f.data.states[h.Definition]; st.Phase != Ready {
+			if err := store.Kept(tx).Mark(st.ID, h.Path); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// Due returns the earliest time at which a node expires that the update has touched, in
+// milliseconds since 1970; 0: none does.
+func (f *Follows) Due() (due int64) {
+	for _, t := range f.Timers {
+		if t.Due != 0 && (due == 0 || t.Due < due) {
+			due = t.Due
+		}
+	}
+	return due
 }
 
 // before is the state before a write.

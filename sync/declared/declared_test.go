@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
@@ -34,6 +35,7 @@ type db struct {
 	log   *logged.Log
 	dir   string
 	rules string
+	now   func() time.Time // nil: the time
 }
 
 const open = `{"rules": {".read": true, ".write": true}}`
@@ -55,7 +57,7 @@ func (d *db) open() {
 	if d.log, err = logged.OpenLog(store.LogDir(d.dir), logged.LogOptions{}); err != nil {
 		d.Fatal(err)
 	}
-	d.Database, err = dsync.Open(dsync.Options{File: filepath.Join(d.dir, "db"), Rules: rs, ScrubEvery: -1, Store: store.Options{Log: d.log, NoSync: true}})
+	d.Database, err = dsync.Open(dsync.Options{File: filepath.Join(d.dir, "db"), Rules: rs, Now: d.now, ScrubEvery: -1, Store: store.Options{Log: d.log, NoSync: true}})
 	if err != nil {
 		d.Fatal(err)
 	}

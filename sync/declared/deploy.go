@@ -14,43 +14,6 @@ import (
 // ErrChanged is returned if another document is in force than a change says.
 var ErrChanged = errors.New("the data document has changed")
 
-// ErrImport is returned for an import to places that definitions look at or keep.
-var ErrImport = errors.New("declared data look at or keep what the import would replace; write it in parts, or import before the data document is deployed")
-
-// A DataError says that a definition cannot be put in force because there are data already.
-type DataError struct{ Definition, Path string }
-
-// Error says where there are data.
-func (e *DataError) Error() string {
-	return fmt.Sprintf("there are data at %s already, and this version puts the definition %q in force for new data only; deploy the document before you write", e.Path, e.Definition)
-}
-
-// refuseData refuses new definitions that look at data that are there, or keep places where
-// there is something.
-func (d *Data) refuseData(tx *store.Tx, document *derive.Document) error {
-	next := d.next(document)
-	for _, def := range document.Definitions() {
-		if d != nil && d.byName[def.Name] == next.states[def] {
-			continue
-		}
-		var found []tree.Path
-		note := func(p tree.Path) { found = append(found, p) }
-		for from, more := (derive.Place{}), true; more && len(found) == 0; {
-			var err error
-			if from, more, err = def.WalkSources(keyed{tx}, from, walkSteps, note); err != nil {
-				return err
-			}
-		}
-		if _, _, err := def.WalkPlaces(keyed{tx}, derive.Place{}, walkSteps, note); err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			return &DataError{def.Name, found[0].String()}
-		}
-	}
-	return nil
-}
-
 // walkSteps is how many keys a walk reads at a time.
 const walkSteps = 256
 
@@ -71,7 +34,7 @@ func (k keyed) KeysAfter(p tree.Path, key string) (keys []string, err error) {
 func Supported(document *derive.Document) error {
 	var errs derive.Errors
 	for _, d := range document.Definitions() {
-		if d.Kind == derive.Expire || d.Kind == derive.Index {
+		if d.Kind == derive.Index {
 			errs = append(errs, &derive.Error{Pos: d.Pos, Definition: d.Name, Msg: fmt.Sprintf("definitions of the kind %s are not applied by this version; take it out", d.Kind)})
 		}
 	}
@@ -88,9 +51,6 @@ func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, now time.Time) (next 
 	if c.IfHash != "" && c.IfHash != d.Hash() {
 		return d, v, false, ErrChanged
 	}
-	if err := d.refuseData(tx, c.Document); err != nil {
-		return d, v, false, err
-	}
 	if v, isNew, err = versions.AddData(tx, c, now); err != nil || !isNew {
 		return d, v, false, err
 	}
@@ -98,12 +58,19 @@ func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, now time.Time) (next 
 	return next, v, true, err
 }
 
-// Put puts in force what Deploy did to another store with the same history.
+// Put puts in force what Deploy did to another store with the same history. How far the
+// definitions are there is not known here, nor are the rows that are not in the tree: when the
+// store is a database, they are built again.
 func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) (*Data, error) {
 	if err := versions.PutData(tx, v, document.Source()); err != nil {
 		return nil, err
 	}
-	return d.enforce(tx, document)
+	next := d.next(document).with(func(s *stored) {
+		for i, def := range document.Definitions() {
+			s.States[i].again(def)
+		}
+	})
+	return next, next.save(tx)
 }
 
 // enforce returns the data of another document, and stores their states.

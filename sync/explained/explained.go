@@ -58,6 +58,7 @@ type Query struct {
 	EqualTo      json.RawMessage `json:"equalTo,omitempty"`
 	LimitToFirst int             `json:"limitToFirst,omitempty"`
 	LimitToLast  int             `json:"limitToLast,omitempty"`
+	Where        string          `json:"where,omitempty"` // a filter
 }
 
 // orderNames are the orders that are not child paths, as REST calls them.
@@ -72,6 +73,9 @@ func QueryOf(q tree.Query) (e Query) {
 		e.LimitToLast = q.Limit
 	} else {
 		e.LimitToFirst = q.Limit
+	}
+	if q.Filter != nil {
+		e.Where = q.Filter.Text()
 	}
 	start, end := q.Start, q.End
 	if start.Set && end.Set && start.Value == end.Value && start.KeyRank == tree.BeforeKeys && end.KeyRank == tree.AfterKeys {

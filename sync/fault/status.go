@@ -46,11 +46,14 @@ func statusOf(err error) (status, text string) {
 	var stale *StaleError
 	var denied *DeniedError
 	var tooMany *TooManyError
+	var looks *tree.LooksError
 	var taken *TakenError
 	var limit *LimitError
 	switch {
 	case errors.As(err, &tooMany):
 		return wire.StatusTooBig, tooMany.Error()
+	case errors.As(err, &looks):
+		return wire.StatusTooBig, looks.Error()
 	case errors.As(err, &taken):
 		return wire.StatusConflict, taken.Text
 	case errors.As(err, &denied):

@@ -36,6 +36,14 @@ const FeatureConflicts = "u"
 // FeatureList in the hello says that there is ActionList.
 const FeatureList = "l"
 
+// FeatureFilters in the hello says that queries may have a filter, w, and with wm how many
+// children one read may look at.
+const FeatureFilters = "q"
+
+// FeatureChanges in the hello says that a listen with chg is sent what changes from then on,
+// and no view first.
+const FeatureChanges = "a"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -48,6 +56,8 @@ var Features = []string{
 	FeatureGetIf,
 	FeatureList,
 	FeatureConflicts,
+	FeatureFilters,
+	FeatureChanges,
 }
 
 // Types of control messages (protocol §3, §14).

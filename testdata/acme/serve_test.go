@@ -30,11 +30,69 @@ func binary(t *testing.T) string {
 	return bin
 }
 
-// serve starts a server and returns when its log has a text, which every run has.
-func serve(t *testing.T, bin, caFile, until string, args ...string) (stop func()) {
+// imageUser is the user of the image. It may write to /data only.
+const imageUser = 65532
+
+// A machine is where the program runs: here, or in the file system of the image, which
+// DOGWOOD_ROOT names.
+type machine struct {
+	root string // "" is here
+	bin  string
+}
+
+func newMachine(t *testing.T) machine {
 	t.Helper()
-	cmd := exec.Command(bin, append([]string{"serve", "--ops-addr", "off", "--log-format", "json"}, args...)...)
-	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+caFile)
+	if root := os.Getenv("DOGWOOD_ROOT"); root != "" {
+		return machine{root: root, bin: "/dogwood"}
+	}
+	return machine{bin: binary(t)}
+}
+
+// dir returns an empty directory that the program may write to.
+func (m machine) dir(t *testing.T) string {
+	t.Helper()
+	if m.root == "" {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(filepath.Join(m.root, "data"), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, imageUser, imageUser); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// inside returns the path of a file for the program.
+func (m machine) inside(path string) string { return strings.TrimPrefix(path, m.root) }
+
+// command runs the program, which trusts the authority at this file only.
+func (m machine) command(t *testing.T, caFile string, args ...string) *exec.Cmd {
+	t.Helper()
+	if m.root == "" {
+		cmd := exec.Command(m.bin, args...)
+		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+caFile)
+		return cmd
+	}
+	text, err := os.ReadFile(caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(m.dir(t), "ca.pem")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("chroot", append([]string{fmt.Sprintf("--userspec=%d:%[1]d", imageUser), m.root, m.bin}, args...)...)
+	cmd.Env = []string{"SSL_CERT_FILE=" + m.inside(file), "TMPDIR=/data"}
+	return cmd
+}
+
+// serve starts a server and returns when its log has a text, which every run has.
+func serve(t *testing.T, m machine, caFile, until string, args ...string) (stop func()) {
+	t.Helper()
+	cmd := m.command(t, caFile, append([]string{"serve", "--ops-addr", "off", "--log-format", "json"}, args...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +152,12 @@ func ask(t *testing.T, a *authority, addr, secretFile string) string {
 // TestServe: dogwood serve gets a certificate by either proof, answers a client that trusts the
 // authority and nothing else, and starts again without asking for another one.
 func TestServe(t *testing.T) {
-	bin := binary(t)
+	m := newMachine(t)
 	for _, proof := range []string{"tls-alpn-01", "http-01"} {
 		t.Run(proof, func(t *testing.T) {
 			port, httpPort := freePort(t), freePort(t)
-			data := t.TempDir()
-			args := []string{"--data", data, "--port", fmt.Sprint(port), "--acme-host", host, "--acme-email", "admin@example.test"}
+			data := m.dir(t)
+			args := []string{"--data", m.inside(data), "--port", fmt.Sprint(port), "--acme-host", host, "--acme-email", "admin@example.test"}
 			a := newAuthority(t, httpPort, port)
 			if proof == "http-01" {
 				a = newAuthority(t, httpPort, freePort(t)) // nothing is on the port for TLS
@@ -108,7 +166,7 @@ func TestServe(t *testing.T) {
 			args = append(args, "--acme-directory", a.directory)
 			addr := fmt.Sprintf("127.0.0.1:%d", port)
 
-			stop := serve(t, bin, a.caFile, `"msg":"got a certificate"`, args...)
+			stop := serve(t, m, a.caFile, `"msg":"got a certificate"`, args...)
 			if got := ask(t, a, addr, filepath.Join(data, "admin-secret")); got != `"hello"` {
 				t.Errorf("the answer is %s", got)
 			}
@@ -118,7 +176,7 @@ func TestServe(t *testing.T) {
 			stop()
 
 			a.broken.Store(true)
-			stop = serve(t, bin, a.caFile, `"msg":"started"`, args...)
+			stop = serve(t, m, a.caFile, `"msg":"started"`, args...)
 			if got := ask(t, a, addr, filepath.Join(data, "admin-secret")); got != `"hello"` {
 				t.Errorf("after a restart the answer is %s", got)
 			}

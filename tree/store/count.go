@@ -24,6 +24,9 @@ func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 		return r.node.Get(rest).NumChildren(), nil
 	case r.tag == tagPacked:
 		return len(q.Entries(r.node.Get(rest))), nil
+	case q.Filter != nil:
+		entries, err := read(tx).entries(r, rest, p, q)
+		return len(entries), err
 	case !q.Start.Set && !q.End.Set:
 		return read(tx).countAll(r.id, q.Limit)
 	case q.Order() == tree.ByKey:

@@ -43,7 +43,7 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	case r.tag == tagPacked:
 		return q.Entries(r.node.Get(rest)), nil
 	case q.Order() == tree.ByKey:
-		return rd.take(q, rd.byKey(r.id, q))
+		return rd.take(p, q, rd.byKey(r.id, q))
 	}
 	ix, ok, err := rd.tx.Indexes().ready(p, q.Order())
 	switch {
@@ -52,9 +52,9 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	case !ok:
 		return rd.scan(r.id, p, q)
 	case ix.Order == tree.ByPriority:
-		return rd.take(q, rd.byPriority(r.id, p, q))
+		return rd.take(p, q, rd.byPriority(r.id, p, q))
 	}
-	return rd.take(q, rd.byIndex(ix, r.id, p, q))
+	return rd.take(p, q, rd.byIndex(ix, r.id, p, q))
 }
 
 // Window returns the node at p with only the children inside the query's
@@ -124,15 +124,21 @@ func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.N
 	return rd.load(child, limit)
 }
 
-// take collects the entries of a walk up to the query's limit. The walk goes
+// take collects the entries of a walk at p up to the query's limit. The walk goes
 // backwards if the limit counts from the end.
-func (rd reader) take(q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
+func (rd reader) take(p tree.Path, q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
 	var entries []tree.Entry
+	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter}
 	for e, err := range walk {
-		if err == nil {
-			err = rd.holdEntry(e)
-		}
 		if err != nil {
+			return nil, err
+		}
+		if ok, err := looks.At(e.Key); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		if err := rd.holdEntry(e); err != nil {
 			return nil, err
 		}
 		if entries = append(entries, e); len(entries) == q.Limit {
@@ -382,6 +388,7 @@ func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte
 // for that (REST §5.3).
 func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	var entries []tree.Entry
+	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter}
 	for ch, err := range rd.tx.children(container) {
 		if err != nil {
 			return nil, err
@@ -393,6 +400,11 @@ func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry
 			return nil, err
 		}
 		if !q.InRange(e) {
+			continue
+		}
+		if ok, err := looks.At(e.Key); err != nil {
+			return nil, err
+		} else if !ok {
 			continue
 		}
 		if err := rd.holdEntry(e); err != nil {

@@ -13,7 +13,9 @@ export function estimate(node: Node, now: number, before: (path: Path) => Node, 
     if (!op) return value
     if (typeof op === 'string') return now
     const old = before(path).value
-    return typeof old === 'number' ? old + op.increment : op.increment
+    const n = op.increment ?? op.max ?? (op.min as number)
+    if (typeof old !== 'number') return n
+    return 'increment' in op ? old + n : 'max' in op ? Math.max(old, n) : Math.min(old, n)
   }
   const priority = resolve(node.priority, [...path, '.priority'])
   const value = resolve(node.value, path)

@@ -122,6 +122,7 @@ describe('chat', () => {
   })
 
   test('a page without a network writes, is loaded again, and catches up', async () => {
+    const text = `written without a network at ${Date.now()}` // another one if it is tried again
     const relay = await new Relay(server.port).start()
     const hamadi = await open(server.host, '?as=hmadi')
     const mary = await open(relay.host, '?as=mchen', DESKTOP, true)
@@ -131,27 +132,25 @@ describe('chat', () => {
 
     relay.cut()
     await mary.getByText('The server cannot be reached.').waitFor()
-    await say(mary, 'written without a network')
+    await say(mary, text)
     await mary.locator('.message.waits').waitFor()
     await mary.evaluate('flush()')
     await mary.reload()
     await ready(mary)
     await shows(mary, 'ok')
-    await shows(mary, 'written without a network')
-    expect(await mary.locator('.message.waits .text').allTextContents()).toEqual([
-      'written without a network'
-    ])
+    await shows(mary, text)
+    expect(await mary.locator('.message.waits .text').allTextContents()).toEqual([text])
     await mary.screenshot({ path: join(shots, 'demo-chat-offline.png') })
     await say(hamadi, 'meanwhile')
-    expect(await texts(hamadi)).not.toContain('written without a network')
+    expect(await texts(hamadi)).not.toContain(text)
 
     relay.mend()
     await mary.evaluate(() => dispatchEvent(new Event('online')))
     await shows(mary, 'meanwhile')
-    await shows(hamadi, 'written without a network')
+    await shows(hamadi, text)
     await soon(() => mary.locator('.message.waits').count()).toBe(0)
     const kept = Object.values<any>(await server.rest('chat', 'GET', '/messages/one'))
-    expect(kept.filter(({ message }) => message === 'written without a network')).toHaveLength(1)
+    expect(kept.filter(({ message }) => message === text)).toHaveLength(1)
     await contexts[1]!.close()
     relay.stop()
   })

@@ -1,7 +1,7 @@
 // What is published: its size, its names.
 
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,6 +61,11 @@ test('sizes are within their limits, and as the README says', async () => {
   }
 })
 
+/** Puts a framework into the packages of a folder. */
+function linkPeer(name: string, folder: string) {
+  symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+}
+
 test('the package, packed as the README says, installs and runs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'packed-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -69,7 +74,8 @@ test('the package, packed as the README says, installs and runs', async () => {
   const [, file] = /makes (\S+\.tgz)/.exec(readme)!
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
   await npm(['install', '--offline', '--no-audit', `./${file}`], folder)
-  const entries = ['', '/rest', '/wilddog', '/persistence', '/models/chat']
+  for (const peer of ['react', 'vue']) linkPeer(peer, folder)
+  const entries = ['', '/rest', '/wilddog', '/persistence', '/react', '/vue', '/svelte', '/models/chat']
   const program = entries.map(name => `console.log(typeof await import('@dogwood/client${name}'))`)
   writeFileSync(join(folder, 'program.js'), program.join('\n'))
   const { stdout } = await promisify(execFile)(process.execPath, ['program.js'], { cwd: folder })
@@ -88,18 +94,29 @@ test('the package compiles with all declarations checked, and has its licence an
   const models = readdirSync(join(installed, 'dist/models')).flatMap(
     name => /^(\S+)\.d\.ts$/.exec(name)?.[1] ?? []
   )
-  const entries = ['', '/rest', '/wilddog', '/persistence', ...models.map(name => `/models/${name}`)]
-  const imports = entries.map(
-    (name, i) => `import * as entry${i} from '@dogwood/client${name}'\nvoid entry${i}`
-  )
-  writeFileSync(join(folder, 'all.ts'), imports.join('\n'))
+  const entries = [
+    '',
+    '/rest',
+    '/wilddog',
+    '/persistence',
+    '/react',
+    '/svelte',
+    ...models.map(name => `/models/${name}`)
+  ]
   const ways = [
     ['nodenext', 'nodenext', 'es2022', 'dom', 'dom.iterable'],
     ['esnext', 'bundler', 'es2022'] // as in Node without its types, or a worker
   ]
   // In the lower tiers packaging/npm has the newest compiler do this.
   if (process.env.DOGWOOD_TIER === 'long') ways.push(['esnext', 'bundler', 'es2022', 'dom', 'dom.iterable'])
+  linkPeer('vue', folder)
   for (const [module, moduleResolution, ...lib] of ways) {
+    // The declarations of Vue need those of a page.
+    const names = lib.includes('dom') ? [...entries, '/vue'] : entries
+    const imports = names.map(
+      (name, i) => `import * as entry${i} from '@dogwood/client${name}'\nvoid entry${i}`
+    )
+    writeFileSync(join(folder, 'all.ts'), imports.join('\n'))
     const compilerOptions = {
       module,
       moduleResolution,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..', '..')
 
 /** The sources of what is in `dist`. */
-const sources = ['src', 'models', 'scripts/short-names.ts', 'tsdown.config.ts']
+const sources = ['src', 'models', 'frameworks', 'scripts/short-names.ts', 'tsdown.config.ts']
 
 /** Says what is wrong with the build in a folder like that of the package, if anything is. */
 export function complaint(folder: string): string | undefined {

@@ -40,6 +40,11 @@ const noNetwork = /net::ERR_|WebSocket connection to|ServiceWorker/
 // And of an answer over HTTP that the rules refuse, which some operations are made for.
 const refusedRead = /^Failed to load resource: the server responded with a status of 401/
 
+// And of a first connection that takes long, as on a busy machine: the client asks for the cause by a
+// plain request to the address of the WebSocket, and may warn.
+const slowConnection =
+  /^Failed to load resource: the server responded with a status of 426|^dogwood: no connection to \S+ yet/
+
 /** An empty page in a browser of its own. All that goes wrong is noted. */
 export async function blank(options: object = DESKTOP, offline = false): Promise<Page> {
   const context = await browser.newContext({ ...options, locale: 'en-US', timezoneId: 'UTC' })
@@ -55,7 +60,7 @@ export async function blank(options: object = DESKTOP, offline = false): Promise
   page.on('console', message => {
     const text = message.text()
     if (!['error', 'warning'].includes(message.type()) || (offline && noNetwork.test(text))) return
-    if (refusedRead.test(text)) return
+    if (refusedRead.test(text) || slowConnection.test(text)) return
     complaints.push(text)
   })
   return page

@@ -1,5 +1,6 @@
 // Package kept has the rows that declared data needs and that are not in the tree, in bucket e of a store:
-// how many source nodes of a map share a place. They are the store's half of package derive,
+// how many source nodes of a map share a place, which places have a source while a map is
+// built, and when nodes expire. They are the store's half of package derive,
 // and know nothing of documents: a definition is a number here.
 package kept
 
@@ -17,7 +18,15 @@ import (
 type ID uint32
 
 // Keys of bucket e begin with one of these.
-const shared = 's' // definition, place → number of source nodes
+const (
+	shared = 's' // definition, place → number of source nodes
+	marked = 'm' // definition, place → 1: it has a source
+	timer  = 't' // definition, path → when the node expires, in milliseconds since 1970
+	due    = 'd' // time, definition, path → 1
+)
+
+// kinds are all of them.
+var kinds = []byte{shared, marked, timer}
 
 // Rows are those of a transaction.
 type Rows struct{ entries kv.Entries }
@@ -53,10 +62,79 @@ func (r Rows) SetSources(id ID, place tree.Path, n int) error {
 	return r.entries.Put(kv.Declared, k, binary.AppendUvarint(nil, uint64(n)))
 }
 
+// Mark notes that a place has a source.
+func (r Rows) Mark(id ID, place tree.Path) error {
+	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), []byte{1})
+}
+
+// Marked reports whether a place has a source.
+func (r Rows) Marked(id ID, place tree.Path) (bool, error) {
+	v, err := r.entries.Get(kv.Declared, keyOf(marked, id, place.Clean()))
+	return v != nil, err
+}
+
+// A Timer says when a node expires.
+type Timer struct {
+	ID   ID
+	Path tree.Path
+	Due  int64 // in milliseconds since 1970; 0: never
+}
+
+func (t Timer) dueKey() []byte {
+	k := binary.BigEndian.AppendUint64([]byte{due}, uint64(t.Due))
+	return append(binary.BigEndian.AppendUint32(k, uint32(t.ID)), t.Path.Clean()...)
+}
+
+// SetTimer stores when a node expires.
+func (r Rows) SetTimer(t Timer) error {
+	k := keyOf(timer, t.ID, t.Path.Clean())
+	v, err := r.entries.Get(kv.Declared, k)
+	if err != nil {
+		return err
+	}
+	if len(v) == 8 {
+		old := Timer{t.ID, t.Path, int64(binary.BigEndian.Uint64(v))}
+		if old.Due == t.Due {
+			return nil
+		}
+		if err := r.entries.Delete(kv.Declared, old.dueKey()); err != nil {
+			return err
+		}
+	}
+	if t.Due == 0 {
+		if v == nil {
+			return nil
+		}
+		return r.entries.Delete(kv.Declared, k)
+	}
+	if err := r.entries.Put(kv.Declared, k, binary.BigEndian.AppendUint64(nil, uint64(t.Due))); err != nil {
+		return err
+	}
+	return r.entries.Put(kv.Declared, t.dueKey(), []byte{1})
+}
+
+// Timers returns the first timers, in the order of their times.
+func (r Rows) Timers(most int) (list []Timer, err error) {
+	c := r.entries.Cursor(kv.Declared)
+	for k, _ := c.Seek([]byte{due}); len(k) >= 13 && k[0] == due && len(list) < most; k, _ = c.Next() {
+		p, err := tree.ParsePath(string(k[13:]))
+		if err != nil {
+			return nil, fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, k)
+		}
+		list = append(list, Timer{ID(binary.BigEndian.Uint32(k[9:])), p, int64(binary.BigEndian.Uint64(k[1:]))})
+	}
+	return list, c.Err()
+}
+
 // Drop deletes rows of a definition, at most a number of them. It reports whether there are
 // more.
-func (r Rows) Drop(id ID, rows int) (more bool, err error) {
-	for _, kind := range []byte{shared} {
+func (r Rows) Drop(id ID, rows int) (more bool, err error) { return r.drop(kinds, id, rows) }
+
+// Unmark is Drop for marks alone.
+func (r Rows) Unmark(id ID, rows int) (more bool, err error) { return r.drop([]byte{marked}, id, rows) }
+
+func (r Rows) drop(kinds []byte, id ID, rows int) (more bool, err error) {
+	for _, kind := range kinds {
 		prefix := keyOf(kind, id, "")
 		var keys [][]byte
 		c := r.entries.Cursor(kv.Declared)
@@ -68,6 +146,13 @@ func (r Rows) Drop(id ID, rows int) (more bool, err error) {
 			return false, err
 		}
 		for _, k := range keys {
+			if kind == timer {
+				err := r.dropTimer(id, k)
+				if err != nil {
+					return false, err
+				}
+				continue
+			}
 			if err := r.entries.Delete(kv.Declared, k); err != nil {
 				return false, err
 			}
@@ -79,20 +164,40 @@ func (r Rows) Drop(id ID, rows int) (more bool, err error) {
 	return false, nil
 }
 
-// Check reports rows that cannot be read.
+// dropTimer deletes the timer with a key.
+func (r Rows) dropTimer(id ID, key []byte) error {
+	p, err := tree.ParsePath(string(key[5:]))
+	if err != nil {
+		return fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, key)
+	}
+	return r.SetTimer(Timer{ID: id, Path: p})
+}
+
+// Check reports rows that cannot be read, and timers that are not in both orders.
 func (r Rows) Check(report func(format string, args ...any)) {
+	timers := 0
 	c := r.entries.Cursor(kv.Declared)
 	k, v := c.Seek(nil)
 	for ; k != nil; k, v = c.Next() {
-		if len(k) < 5 || k[0] != shared {
+		switch {
+		case k[0] == due && len(k) >= 13:
+			timers--
+		case len(k) < 5 || bytes.IndexByte(kinds, k[0]) < 0:
 			report("declared data: unreadable key %x", k)
-			continue
-		}
-		if n, size := binary.Uvarint(v); size != len(v) || n == 0 {
-			report("declared data: unreadable number of sources at %x", k)
+		case k[0] == timer && len(v) == 8:
+			timers++
+		case k[0] == timer:
+			report("declared data: unreadable time at %x", k)
+		case k[0] == shared:
+			if n, size := binary.Uvarint(v); size != len(v) || n == 0 {
+				report("declared data: unreadable number of sources at %x", k)
+			}
 		}
 	}
 	if err := c.Err(); err != nil {
 		report("declared data: %w", err)
+	}
+	if timers != 0 {
+		report("declared data: nodes and times of expiry differ by %d", timers)
 	}
 }

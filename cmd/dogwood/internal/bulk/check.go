@@ -162,7 +162,7 @@ func (c *Check) runHere(e *console.Env) error {
 // findings returns what is wrong with the file, by the kind of check asked for.
 func (c *Check) findings(e *console.Env) ([]error, error) {
 	if c.Invariants == "" {
-		return checks.File(c.Files[0]), nil
+		return checks.File(e.Ctx, c.Files[0]), nil
 	}
 	invariants, err := checks.ReadInvariants(c.Invariants)
 	if err != nil {

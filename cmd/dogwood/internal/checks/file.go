@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -63,8 +66,41 @@ func Databases(dir string) ([]string, error) {
 	return files, err
 }
 
-// File returns what is wrong with a file.
-func File(file string) []error { return Examine(file, store.CheckFile) }
+// File returns what is wrong with a file: with its rows, or, if they are whole, with its declared
+// data, which are derived anew.
+func File(ctx context.Context, file string) []error {
+	return Examine(file, func(file string) ([]error, error) {
+		findings, err := store.CheckFile(file)
+		if err != nil || len(findings) > 0 {
+			return findings, err
+		}
+		return declaredData(ctx, file)
+	})
+}
+
+// declaredData returns where declared data are not what follows, at most maxViolations of each
+// definition.
+func declaredData(ctx context.Context, file string) (findings []error, err error) {
+	s, err := store.Open(file, store.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	found := make(map[string]int)
+	err = s.View(func(tx *store.Tx) error {
+		return declared.Check(ctx, tx, func(definition, text string) {
+			if found[definition]++; found[definition] <= maxViolations {
+				findings = append(findings, fmt.Errorf("declared data %q: %s", definition, text))
+			}
+		})
+	})
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if more := found[name] - maxViolations; more > 0 {
+			findings = append(findings, fmt.Errorf("declared data %q: %d more", name, more))
+		}
+	}
+	return findings, err
+}
 
 // Examine returns what check finds wrong with a file, or why it cannot look at
 // it. It does not create or change one.

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/explain"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
@@ -84,4 +86,22 @@ func compile(e *console.Env, src *rulestest.Source) (*rules.Ruleset, error) {
 		return nil, console.Unusable(fmt.Errorf("%s does not compile", src.File))
 	}
 	return rs, console.Unusable(err)
+}
+
+// dataDocument is the flag that names a data document.
+type dataDocument struct {
+	DataDocument string `help:"Data document that is in force: what follows from a write follows here, too. Test files name theirs." placeholder:"FILE" env:"-"`
+}
+
+// document reads the data document, nil if none is named.
+func (f dataDocument) document() (*derive.Document, error) {
+	if f.DataDocument == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.DataDocument)
+	if err != nil {
+		return nil, console.Unusable(err)
+	}
+	d, err := project.ParseData(f.DataDocument, string(text))
+	return d, console.Unusable(err)
 }

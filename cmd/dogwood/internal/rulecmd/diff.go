@@ -27,6 +27,7 @@ type diffCommand struct {
 	FailOn   string   `help:"Fail on new-grants, on any change, or never." default:"never" enum:"new-grants,any,never" env:"-"`
 	JSON     bool     `name:"json" help:"Print JSON." env:"-"`
 	MaxPrint int      `name:"max" help:"How many changes to print." default:"50" placeholder:"N" env:"-"`
+	dataDocument
 	language
 }
 
@@ -45,7 +46,7 @@ Examples:
 }
 
 func (c *diffCommand) Run(e *console.Env) error {
-	cmp := &rulesdiff.Comparer{NewFile: c.New}
+	cmp := &rulesdiff.Comparer{NewFile: c.New, Document: c.DataDocument}
 	var err error
 	if cmp.Old, err = c.load(e, c.Old); err != nil {
 		return err
@@ -88,12 +89,19 @@ func (c *diffCommand) suites(e *console.Env, cmp *rulesdiff.Comparer) ([]ruleste
 	if err != nil {
 		return nil, err
 	}
+	document, err := c.document()
+	if err != nil {
+		return nil, err
+	}
 	var actors []rulestest.Actor
 	for _, s := range suites {
 		for _, name := range s.Names() {
 			if a := s.Actors[name]; !a.Admin {
 				actors = append(actors, a)
 			}
+		}
+		if s.Document == nil {
+			s.Document, s.Declared = document, c.DataDocument
 		}
 		if err := cmp.Suite(e.Ctx, s); err != nil {
 			return nil, console.Unusable(err)
@@ -109,6 +117,15 @@ func (c *diffCommand) others(e *console.Env, cmp *rulesdiff.Comparer, actors []r
 	if c.Data != "" {
 		if world, err = readWorld(e, c.Data); err != nil {
 			return err
+		}
+	}
+	document, err := c.document()
+	if err != nil {
+		return err
+	}
+	if document != nil {
+		if world, err = world.Declare(document); err != nil {
+			return console.Unusable(err)
 		}
 	}
 	if c.Traffic != "" {

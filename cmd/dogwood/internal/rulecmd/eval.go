@@ -30,6 +30,7 @@ type questionFlags struct {
 	Query string `help:"The query of a read, as JSON: {\"orderByChild\":\"type\",\"limitToFirst\":10}." placeholder:"JSON" env:"-"`
 	Via   string `help:"Interface of a read without a query: rest or socket." default:"rest" enum:"rest,socket" env:"-"`
 	Now   string `help:"The clock: milliseconds since 1970 or a time like 2026-01-02T15:04:05Z. The real one if it is not given." placeholder:"TIME" env:"-"`
+	dataDocument
 	language
 }
 
@@ -78,6 +79,10 @@ func (c *questionFlags) run(e *console.Env, level string, asJSON bool) error {
 	q, err := c.question(e)
 	if err != nil {
 		return err
+	}
+	if q.op.Who.Admin && q.request.Kept != "" {
+		fmt.Fprintln(e.Stdout, "denied:", q.request.Kept)
+		return console.Failed("")
 	}
 	if q.op.Who.Admin {
 		fmt.Fprintln(e.Stdout, "allowed: rules do not apply to administrators")
@@ -220,7 +225,9 @@ func testBasis(e *console.Env, name string, line int) (*basis, error) {
 	b := &basis{src: &suite.Rules, suite: suite}
 	if line == 0 {
 		if len(suite.Groups) > 0 {
-			b.world.Root = suite.Groups[0].Data
+			if b.world, err = suite.World(suite.Groups[0]); err != nil {
+				return nil, console.Unusable(err)
+			}
 		}
 		b.rules, err = compile(e, b.src)
 		return b, err
@@ -285,12 +292,24 @@ func (c *questionFlags) who(b *basis, op *rulestest.Op) error {
 	return nil
 }
 
-// world returns the data.
+// world returns the data, with what follows from them by the data document.
 func (c *questionFlags) world(e *console.Env, b *basis) (rulestest.World, error) {
-	if c.Data == "" {
-		return b.world, nil
+	document, err := c.document()
+	if err != nil {
+		return rulestest.World{}, err
 	}
-	return readWorld(e, c.Data)
+	if document == nil && b.suite != nil {
+		document = b.suite.Document
+	}
+	world := b.world
+	if c.Data != "" {
+		world, err = readWorld(e, c.Data)
+	}
+	if err != nil || document == nil {
+		return world, err
+	}
+	world, err = world.Declare(document)
+	return world, console.Unusable(err)
 }
 
 // readWorld reads data: from a file, from a test, or JSON itself.

@@ -96,7 +96,10 @@ func (c *mutateCommand) suggest(ctx context.Context, e *console.Env, src *rulest
 	}
 	search := rulesmutate.Search{Source: src, Suites: suites, Budget: c.Suggest, Seed: c.Seed}
 	if len(suites[0].Groups) > 0 {
-		search.Data = suites[0].Groups[0].Data
+		var err error
+		if search.World, err = suites[0].World(suites[0].Groups[0]); err != nil {
+			return console.Unusable(err)
+		}
 	}
 	list, err := search.Suggest(ctx, survivors)
 	if err != nil {

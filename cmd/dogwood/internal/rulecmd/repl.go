@@ -15,6 +15,7 @@ import (
 type replCommand struct {
 	File string `arg:"" help:"Rules file, or a test file: its rules, data and users."`
 	Data string `help:"The stored data: a file, TESTFILE#LINE for the data of a test, or JSON." placeholder:"FILE" env:"-"`
+	dataDocument
 	language
 }
 
@@ -62,7 +63,7 @@ type repl struct {
 }
 
 func (c *replCommand) Run(e *console.Env) error {
-	r := &repl{Env: e, flags: questionFlags{File: c.File, Data: c.Data, language: c.language}}
+	r := &repl{Env: e, flags: questionFlags{File: c.File, Data: c.Data, dataDocument: c.dataDocument, language: c.language}}
 	r.scene.Query, r.scene.Plain = tree.Query{OrderBy: tree.ByKey}, true
 	if err := r.load(); err != nil {
 		return err
@@ -295,6 +296,10 @@ func (r *repl) decide(kind, rest string) error {
 	request, err := op.Request(r.scene.Before)
 	if err != nil {
 		return err
+	}
+	if op.Who.Admin && request.Kept != "" {
+		fmt.Fprintln(r.Stdout, "denied:", request.Kept)
+		return nil
 	}
 	if op.Who.Admin {
 		fmt.Fprintln(r.Stdout, "allowed: rules do not apply to administrators")

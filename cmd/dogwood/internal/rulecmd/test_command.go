@@ -21,6 +21,7 @@ type testCommand struct {
 	V      bool     `short:"v" name:"verbose" help:"Name all tests." env:"-"`
 	Count  int      `help:"Run everything N times." default:"1" placeholder:"N" env:"-"`
 	Watch  bool     `help:"Run again whenever a file changes, until Ctrl-C." env:"-"`
+	dataDocument
 	coverFlags
 }
 
@@ -111,6 +112,12 @@ func (c *testCommand) file(e *console.Env, runner *rulestest.Runner, file string
 	suite, err := rulestest.Load(file)
 	if err != nil {
 		return nil, console.Unusable(err)
+	}
+	if suite.Document == nil {
+		if suite.Document, err = c.document(); err != nil {
+			return nil, err
+		}
+		suite.Declared = c.DataDocument
 	}
 	r := *runner
 	var rs *rules.Ruleset // nil where each case has its own

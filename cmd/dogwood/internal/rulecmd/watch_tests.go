@@ -51,6 +51,9 @@ func (c *testCommand) stamps() map[string]stamp {
 			list[file] = stamp{info.Size(), info.ModTime()}
 		}
 	}
+	if c.DataDocument != "" {
+		add(c.DataDocument)
+	}
 	files, err := rulestest.Find(c.Paths...)
 	if err != nil {
 		return list
@@ -66,6 +69,7 @@ func (c *testCommand) stamps() map[string]stamp {
 		}
 		if s, err := rulestest.Load(file); err == nil {
 			add(s.Rules.File)
+			add(s.Declared)
 			for _, g := range s.Groups {
 				add(g.DataFile)
 			}

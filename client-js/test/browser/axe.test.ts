@@ -1,0 +1,92 @@
+// What axe-core finds in the pages: names that are missing, roles that do not fit, colours that
+// are too faint. It sees a part of what makes a page accessible; none of that part may be wrong.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer, type Server as HTTPServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { extname, join } from 'node:path'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { blank, connected, DESKTOP, open, PHONE, sampleServer } from '../support/demo-page.js'
+
+const long = process.env.DOGWOOD_TIER === 'long'
+const looks: [device: string, options: object][] = [
+  ['a desktop, light', { ...DESKTOP, colorScheme: 'light', reducedMotion: 'reduce' }],
+  ['a phone, dark', { ...PHONE, colorScheme: 'dark', reducedMotion: 'reduce' }]
+]
+if (long) looks.push(['a desktop, dark', { ...DESKTOP, colorScheme: 'dark', reducedMotion: 'reduce' }])
+
+/** The findings of axe in a page, as far as they break WCAG 2.2 (A and AA) or its own good practice. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`)
+  )
+}
+
+/** Opens another page than the demonstration. */
+async function visit(address: string, options: object): Promise<Page> {
+  const page = await blank(options)
+  await page.goto(address)
+  return page
+}
+
+const samples = ['chat', 'org', 'social', 'msgy', 'im', 'owner-storage']
+
+describe.each(samples)('the demonstration of %s', sample => {
+  const server = sampleServer(sample)
+
+  test.each(looks)('on %s', async (_, options) => {
+    for (const path of ['', '#explorer']) {
+      const page = await open(server.host, path, options)
+      await connected(page)
+      await page.locator('main li').first().waitFor()
+      expect(await findings(page), path).toEqual([])
+      await page.close()
+    }
+  })
+})
+
+describe('the first page', () => {
+  const server = sampleServer('chat')
+
+  test.each(looks)('on %s', async (_, options) => {
+    const page = await visit(`http://${server.host}/`, options)
+    expect(await page.title()).toBe('Dogwood')
+    expect(await findings(page)).toEqual([])
+  })
+})
+
+const site = join(import.meta.dirname, '../../../site/.vitepress/dist')
+const kinds: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+
+// "npm run build" in site makes it.
+describe.skipIf(!existsSync(site))('the site', () => {
+  let server: HTTPServer
+
+  beforeAll(async () => {
+    server = createServer(({ url }, response) => {
+      const { pathname } = new URL(url!, 'http://localhost')
+      const file = join(site, pathname.endsWith('/') ? `${pathname}index.html` : pathname)
+      const found = existsSync(file) ? file : `${file}.html`
+      if (!existsSync(found)) return void response.writeHead(404).end()
+      response.writeHead(200, { 'content-type': kinds[extname(found)] ?? 'application/octet-stream' })
+      response.end(readFileSync(found))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  })
+  afterAll(() => server?.close())
+
+  const pages = ['/', '/start', '/limits', '/rules', '/cli/servers', '/concepts']
+  test.each(looks)('on %s', async (_, options) => {
+    for (const path of pages) {
+      const { port } = server.address() as AddressInfo
+      const page = await visit(`http://127.0.0.1:${port}${path}`, options)
+      await page.locator('h1').first().waitFor()
+      expect(await findings(page), path).toEqual([])
+      await page.close()
+    }
+  })
+})

@@ -1,0 +1,36 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Spreads reports whether a write at p may touch any number of nodes: a capture of a source or
+// of a target is below p. Other writes touch a node of each definition at most. Every write
+// asks that, so it does not allocate.
+func (d *Document) Spreads(p tree.Path) bool { return d.trie.spreads(p, p.Len()) }
+
+func (n *node) spreads(rest tree.Path, depth int) bool {
+	for n != nil {
+		key, below, ok := rest.Cut()
+		if !ok {
+			return slices.ContainsFunc(n.sourcesBelow, func(d *Definition) bool { return captures(d.source, depth) }) ||
+				slices.ContainsFunc(n.targetsBelow, func(d *Definition) bool { return captures(d.target, depth) })
+		}
+		next := n.keys[key]
+		if next != nil && n.any != nil && next.spreads(below, depth) {
+			return true
+		}
+		if n.any != nil {
+			next = n.any
+		}
+		n, rest = next, below
+	}
+	return false
+}
+
+// captures reports whether a pattern has more than keys below a depth.
+func captures(p pattern, depth int) bool {
+	return slices.ContainsFunc(p[depth:], func(s segment) bool { return s.key == "" })
+}

@@ -1,0 +1,115 @@
+package expression
+
+import (
+	"iter"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Bounds of filters.
+const (
+	MaxFilter = 4 << 10 // bytes of text
+
+	DefaultLooks = 10_000  // children that one read looks at
+	MaxLooks     = 100_000 // the most that a read may ask for
+)
+
+// A Filter is a condition about the children of a node: data is the child, and key is its
+// key. It never changes. It is a [tree.Filter].
+type Filter struct {
+	x    *Expression
+	text string
+	most int
+}
+
+// filterKey is the variable that has the key of a child, with its depth in the tree that the
+// expression sees.
+var filterKey = map[string]int{"key": 0}
+
+// NewFilter compiles a filter. A read may look at most children; 0 is DefaultLooks.
+func NewFilter(text string, most int) (*Filter, *lang.Error) {
+	if len(text) > MaxFilter {
+		return nil, &lang.Error{Offset: MaxFilter, Msg: "A filter has at most 4096 bytes."}
+	}
+	x, err := filters.compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if most == 0 {
+		most = DefaultLooks
+	}
+	return &Filter{x, x.String(), most}, nil
+}
+
+// Text returns the filter in canonical form.
+func (f *Filter) Text() string { return f.text }
+
+// Most returns how many children one read may look at.
+func (f *Filter) Most() int { return f.most }
+
+// evaluations are Trees that are not in use. To make one takes longer than most filters do.
+var evaluations = sync.Pool{New: func() any { return new(Trees) }}
+
+// Match reports whether the filter matches a child. An expression that fails does not match:
+// what is stored must not be able to make a query fail.
+func (f *Filter) Match(data tree.Reader, parent tree.Path, key string) (matches bool, spent int, err error) {
+	t := evaluations.Get().(*Trees)
+	defer evaluations.Put(t)
+	if !parent.IsRoot() {
+		data = below{data, parent}
+	}
+	bytes, steps := t.Spent()
+	t.Begin(data, nil)
+	n, fault := t.Value(f.x, tree.Root.Child(key), false)
+	err = t.Err()
+	t.End()
+	bytes, steps = t.bytes-bytes, t.steps-steps
+	return fault == "" && n == tree.Bool(true), bytes + steps, err
+}
+
+// below is the part of a tree below a path. Expressions see no more of it.
+type below struct {
+	of   tree.Reader
+	path tree.Path
+}
+
+func (b below) Get(p tree.Path) (tree.Node, error) { return b.of.Get(b.path.Join(p)) }
+func (b below) Has(p tree.Path) (bool, error)      { return b.of.Has(b.path.Join(p)) }
+
+func (b below) Peek(p tree.Path) (tree.Node, bool, error) { return b.of.Peek(b.path.Join(p)) }
+
+func (b below) Priority(p tree.Path) (tree.Node, error)   { return b.of.Priority(b.path.Join(p)) }
+func (b below) Keys(p tree.Path) iter.Seq2[string, error] { return b.of.Keys(b.path.Join(p)) }
+
+// maxCompiled is how many filters are kept compiled, of all databases.
+const maxCompiled = 4096
+
+// filters are the filters that were compiled lately. Clients come back with the same texts.
+var filters compiled
+
+type compiled struct {
+	sync.Mutex
+	byText map[string]*Expression
+}
+
+func (c *compiled) compile(text string) (*Expression, *lang.Error) {
+	c.Lock()
+	x := c.byText[text]
+	c.Unlock()
+	if x != nil {
+		return x, nil
+	}
+	x, err := CompileCondition(text, filterKey)
+	if err != nil {
+		return nil, err
+	}
+	c.Lock()
+	defer c.Unlock()
+	if len(c.byText) >= maxCompiled || c.byText == nil {
+		c.byText = make(map[string]*Expression)
+	}
+	c.byText[string([]byte(text))] = x
+	return x, nil
+}

@@ -1,0 +1,290 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/kept"
+)
+
+// Bounds of one step: keys that are walked, children that are removed of a list, and rows
+// that are deleted.
+const (
+	stepKeys    = 128
+	stepRemoved = 1000
+	stepRows    = 512
+)
+
+// A Step is a part of the work on a definition, which the committer makes a commit of.
+type Step struct {
+	Data    *Data    // afterwards
+	Follows *Follows // the update that belongs to the step; nil: none
+	Cost    int      // nodes that it looked at, about
+}
+
+// A stepper makes one step.
+type stepper struct {
+	*Data
+	tx    *store.Tx
+	now   time.Time
+	def   *derive.Definition
+	state state // becomes that of the definition
+	nodes []tree.Path
+	step  Step
+
+	dropped, unneeded []kept.ID // whose rows, or marks, are to be deleted
+}
+
+// Step does the next part of the work: it verifies, clears or builds about a hundred nodes of one
+// definition. There must be some work. Where it stopped is stored with it, so after a crash the
+// work goes on from there.
+func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
+	if len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0 {
+		return d.drop(tx)
+	}
+	i := d.working()
+	s := &stepper{Data: d, tx: tx, now: now, def: d.document.Definitions()[i], state: d.stored.States[i]}
+	var err error
+	switch s.state.Phase {
+	case Verifying:
+		err = s.verify()
+	case Clearing:
+		err = s.clear()
+	default:
+		err = s.build()
+	}
+	if err != nil {
+		return s.step, err
+	}
+	s.step.Cost = len(s.nodes) + 1
+	s.step.Data = d.with(func(all *stored) {
+		all.States[i] = s.state
+		all.NextID = max(all.NextID, s.state.ID)
+		all.Dropped, all.Marks = append(all.Dropped, s.dropped...), append(all.Marks, s.unneeded...)
+	})
+	return s.step, s.step.Data.save(tx)
+}
+
+// drop deletes rows of definitions that are no more, and marks that are not needed any more.
+func (d *Data) drop(tx *store.Tx) (Step, error) {
+	rows, delete, list := store.Kept(tx), store.Kept(tx).Drop, d.stored.Dropped
+	if len(list) == 0 {
+		delete, list = rows.Unmark, d.stored.Marks
+	}
+	more, err := delete(list[0], stepRows)
+	if err != nil {
+		return Step{}, err
+	}
+	next := d.with(func(s *stored) {
+		switch {
+		case more:
+		case len(s.Dropped) > 0:
+			s.Dropped = s.Dropped[1:]
+		default:
+			s.Marks = s.Marks[1:]
+		}
+	})
+	return Step{Data: next, Cost: 1}, next.save(tx)
+}
+
+// walk collects the next nodes, of the source or of the target, and moves on. It reports
+// whether there are more.
+func (s *stepper) walk(places bool) (more bool, err error) {
+	walk := s.def.WalkSources
+	if places {
+		walk = s.def.WalkPlaces
+	}
+	at, more, err := walk(keyed{s.tx}, s.state.place(), stepKeys, func(p tree.Path) { s.nodes = append(s.nodes, p) })
+	s.state.moveTo(at)
+	s.state.Nodes += int64(len(s.nodes))
+	return more, err
+}
+
+func (s *stepper) before() before {
+	w := Write{Tx: s.tx, Now: s.now}
+	return before{s.tx, w, s.Data}
+}
+
+// verify compares the places of some nodes with the values that follow. Of counts and sums that
+// would need all nodes, so anything at their places is a conflict. So is the place of a map
+// without a source, for which the places are walked, too.
+func (s *stepper) verify() error {
+	isMap := s.def.Kind == derive.Map
+	more, err := s.walk(!isMap || s.state.Places)
+	switch {
+	case err != nil:
+	case !isMap:
+		for _, p := range s.nodes {
+			s.conflict(p.String() + " holds a value already")
+		}
+	case s.state.Places:
+		err = s.unmarked(func(p tree.Path) { s.conflict(p.String() + " holds a value that follows from nothing") })
+	default:
+		err = s.verifyMap()
+	}
+	switch {
+	case err != nil || more:
+	case isMap && !s.state.Places:
+		s.state.enter(Verifying)
+		s.state.Places = true
+	case s.state.Total > 0 && !s.def.Replace:
+		s.state.enter(Failed)
+		s.state.Error = `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
+	case s.state.Total > 0:
+		s.renumber()
+		s.state.again(s.def)
+	default:
+		s.renumber()
+		s.state.enter(Building)
+	}
+	return err
+}
+
+// renumber gives the definition another number: marks of before mean nothing from then on.
+func (s *stepper) renumber() {
+	s.dropped = append(s.dropped, s.state.ID)
+	s.state.ID = s.stored.NextID + 1
+}
+
+// unmarked calls f for the places that have no source.
+func (s *stepper) unmarked(f func(p tree.Path)) error {
+	for _, p := range s.nodes {
+		marked, err := store.Kept(s.tx).Marked(s.state.ID, p)
+		if err != nil {
+			return err
+		}
+		if !marked {
+			f(p)
+		}
+	}
+	return nil
+}
+
+func (s *stepper) verifyMap() error {
+	outcomes, err := s.def.Outcomes(s.before(), s.nodes)
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if err := store.Kept(s.tx).Mark(s.state.ID, o.Place); err != nil {
+			return err
+		}
+		n, err := s.tx.GetLimit(o.Place, int64(len(o.Value.Text()))+1)
+		switch {
+		case errors.Is(err, store.ErrTooBig):
+		case err != nil:
+			return err
+		case n.IsEmpty() || n == o.Value:
+			continue
+		}
+		s.conflict(fmt.Sprintf("%s holds something else than follows from %s", o.Place, o.Node))
+	}
+	return nil
+}
+
+func (s *stepper) conflict(text string) {
+	if s.state.Total++; len(s.state.Conflicts) < MaxConflicts {
+		s.state.Conflicts = append(s.state.Conflicts[:len(s.state.Conflicts):len(s.state.Conflicts)], text)
+	}
+}
+
+// clear removes some places, of a map those that have no source.
+func (s *stepper) clear() error {
+	more, err := s.walk(true)
+	if err != nil {
+		return err
+	}
+	var writes []tree.ResolvedWrite
+	remove := func(p tree.Path) { writes = append(writes, tree.ResolvedWrite{Target: tree.Target{Path: p}}) }
+	if s.def.Kind != derive.Map {
+		for _, p := range s.nodes {
+			remove(p)
+		}
+	} else if err := s.unmarked(remove); err != nil {
+		return err
+	}
+	if len(writes) > 0 {
+		skip := func(d *derive.Definition) bool { return d == s.def || s.skips(d) }
+		follows, err := s.derive(Write{Tx: s.tx, Now: s.now}, &derive.Change{Writes: writes, Admin: true, Skip: skip})
+		if err != nil {
+			return s.fail(err)
+		}
+		s.step.Follows = follows
+	}
+	switch {
+	case more:
+	case s.def.Kind == derive.Map:
+		s.finish()
+	default:
+		s.state.enter(Building)
+	}
+	return nil
+}
+
+// finish makes the definition ready.
+func (s *stepper) finish() {
+	nodes := s.state.Nodes
+	s.state.enter(Ready)
+	s.state.Nodes, s.state.Conflicts, s.state.Total, s.state.Clear = nodes, nil, 0, false
+	if s.def.Kind == derive.Map {
+		s.unneeded = append(s.unneeded, s.state.ID)
+	}
+}
+
+// build derives from some nodes as if they came now.
+func (s *stepper) build() error {
+	from, counted := s.state.At, s.state.Nodes
+	more, err := s.walk(false)
+	if err != nil {
+		return err
+	}
+	if len(s.nodes) > 0 {
+		b := &derive.Build{Definition: s.def, Nodes: s.nodes, Most: stepRemoved}
+		if s.def.Kind == derive.Keep {
+			b.Nodes = s.nodes[:1] // each may have much to be removed
+		}
+		s.step.Follows, err = s.derive(Write{Tx: s.tx, Now: s.now}, &derive.Change{Admin: true, Skip: s.skips, Build: b})
+		if err != nil {
+			return s.fail(err)
+		}
+		for _, x := range s.step.Follows.Skipped {
+			if len(s.state.Skipped) < MaxSkipped {
+				s.state.Skipped = append(s.state.Skipped[:len(s.state.Skipped):len(s.state.Skipped)], x.Path.String()+": "+x.Why)
+			}
+		}
+	}
+	if s.def.Kind == derive.Keep && len(s.nodes) > 0 {
+		s.state.Nodes, more = counted, true
+		if s.step.Follows.Partly {
+			s.state.At = from
+		} else {
+			s.state.Nodes++
+			s.state.moveTo(derive.Place{Begun: true, Path: s.nodes[0]})
+		}
+	}
+	switch {
+	case more:
+	case s.state.Clear:
+		s.state.enter(Clearing)
+	default:
+		s.finish()
+	}
+	return nil
+}
+
+// fail ends the work on a definition that cannot be kept, as two nodes have one place.
+func (s *stepper) fail(err error) error {
+	refusal := (*derive.Refusal)(nil)
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	s.state.enter(Failed)
+	s.state.Error = refusal.Error()
+	s.conflict(refusal.Path.String() + " would have several sources or values")
+	s.step.Follows = nil
+	return nil
+}

@@ -1,0 +1,98 @@
+package declared
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/kept"
+)
+
+// MaxExpired is how many nodes expire in one commit.
+const MaxExpired = 1_000
+
+// Expires reports whether a definition of the document has nodes expire.
+func (d *Data) Expires() bool {
+	return d != nil && slices.ContainsFunc(d.document.Definitions(), func(def *derive.Definition) bool { return def.Kind == derive.Expire })
+}
+
+// Expire returns the update that removes the nodes that are due, MaxExpired at most, nil if there are none,
+// and when the next ones are due, in milliseconds since 1970; 0: never. It deletes their timers.
+func (d *Data) Expire(tx *store.Tx, now time.Time) (f *Follows, next int64, err error) {
+	rows := store.Kept(tx)
+	timers, err := rows.Timers(MaxExpired + 1)
+	if err != nil {
+		return nil, 0, err
+	}
+	n := slices.IndexFunc(timers, func(t kept.Timer) bool { return t.Due > now.UnixMilli() })
+	if n < 0 {
+		n = min(len(timers), MaxExpired)
+	}
+	n = min(n, MaxExpired)
+	if n < len(timers) {
+		next = timers[n].Due
+	}
+	if n == 0 {
+		return nil, next, nil
+	}
+	f, n, err = d.expired(tx, now, timers[:n])
+	for _, t := range timers[:n] {
+		if err == nil {
+			err = rows.SetTimer(kept.Timer{ID: t.ID, Path: t.Path})
+		}
+	}
+	if n < len(timers) {
+		next = timers[n].Due
+	}
+	return f, next, err
+}
+
+// expired derives from the removal of nodes, of the first ones if more would follow than
+// one update may change. It returns how many these are.
+func (d *Data) expired(tx *store.Tx, now time.Time, timers []kept.Timer) (*Follows, int, error) {
+	for n := len(timers); ; n /= 2 {
+		writes, err := d.removals(tx, timers[:n])
+		if err != nil || len(writes) == 0 {
+			return nil, n, err
+		}
+		f, err := d.derive(Write{Tx: tx, Now: now}, &derive.Change{Writes: writes, Admin: true, Skip: d.skips})
+		refusal := (*derive.Refusal)(nil)
+		switch {
+		case err == nil || !errors.As(err, &refusal):
+			return f, n, err
+		case n == 1: // it stays
+			return nil, 1, nil
+		}
+	}
+}
+
+// removals returns writes that remove nodes which are there and whose definition is in force. None
+// is inside of another.
+func (d *Data) removals(tx *store.Tx, timers []kept.Timer) (writes []tree.ResolvedWrite, err error) {
+	inForce := make(map[kept.ID]bool)
+	for _, def := range d.document.Definitions() {
+		inForce[d.states[def].ID] = !d.skips(def)
+	}
+	var paths []tree.Path
+	for _, t := range timers {
+		has := false
+		if inForce[t.ID] {
+			if has, err = tx.Has(t.Path); err != nil {
+				return nil, err
+			}
+		}
+		if has {
+			paths = append(paths, t.Path)
+		}
+	}
+	slices.SortFunc(paths, tree.ComparePaths)
+	for i, p := range paths {
+		if i == 0 || !writes[len(writes)-1].Path.Contains(p) {
+			writes = append(writes, tree.ResolvedWrite{Target: tree.Target{Path: p}})
+		}
+	}
+	return writes, nil
+}

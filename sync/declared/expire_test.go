@@ -1,0 +1,79 @@
+package declared_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/rules"
+	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+const expiring = `"typing": { "expire": "/typing/$room/$u", "after": "10s" },
+	"invites": { "expire": "/invites/$i", "at": "= data.child('expires').val()" },
+	"sessions": { "expire": "/sessions/$i", "after": "1m", "from": "= data.child('created').val()" },
+	"open": { "count": "/invites/$i", "to": "/open" }`
+
+// Nodes go when they are due, by the clock of the server, with what follows from that. Those that
+// are written again stay.
+func TestExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base, err := dsync.Open(dsync.Options{Rules: rules.Open(), ScrubEvery: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer base.Close()
+		d := &db{TB: t, Database: base}
+		now := time.Now().UnixMilli()
+		d.set(`typing/r/old true`, fmt.Sprintf(`invites/i0 {"expires": %d}`, now+4_000))
+		d.deploy(expiring)
+		d.set(`typing/r/ann true`, `typing/r/bob true`, fmt.Sprintf(`invites/i1 {"expires": %d}`, now+20_000), `invites/never {"expires": "no"}`,
+			fmt.Sprintf(`sessions/s {"created": %d}`, now-30_000))
+		d.want("open", "3")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		d.want("invites/i0", "null")
+		d.want("open", "2")
+		d.set(`typing/r/ann 2`)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		d.want("typing", `{"r":{"ann":2}}`)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		d.want("", `{"invites":{"never":{"expires":"no"}},"open":1}`)
+		if findings, err := d.Check(); len(findings) > 0 || err != nil {
+			t.Error(findings, err)
+		}
+	})
+}
+
+// Nodes that were due while the database was closed go when it is open again: more than one
+// commit removes, too.
+func TestExpireAfterStop(t *testing.T) {
+	d := openDB(t, open)
+	d.deploy(expiring)
+	d.set(`invites ` + numbered(2*declared.MaxExpired+7, func(i int) string { return `{"expires": 9000000000000}` }))
+	d.want("open", fmt.Sprint(2*declared.MaxExpired+7))
+	d.set(`invites/stays {"expires": 9000000005000}`)
+	d.close()
+	d.now = func() time.Time { return time.UnixMilli(9000000001000) }
+	d.open()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		n, err := d.Get(t.Context(), dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("open")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.JSON() == "1" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(n.JSON())
+		}
+	}
+	d.want("invites", `{"stays":{"expires":9000000005000}}`)
+	d.set(`invites/stays null`)
+	d.anew()
+}

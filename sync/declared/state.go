@@ -1,0 +1,255 @@
+package declared
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/kept"
+)
+
+// A Phase is how far a definition is.
+type Phase string
+
+// The phases. A definition is verified and built. Places that hold something else are cleared, if
+// it says that they are to be replaced, or is built once more: of a map behind building, of
+// counts and sums before. From the beginning it is in force for what is
+// written, but counts, sums, lists and shared places only for the nodes that building has
+// come to: so each node counts once.
+const (
+	Verifying Phase = "verifying" // its places are compared with those that follow
+	Clearing  Phase = "clearing"  // its places are removed, of a map those without a source
+	Building  Phase = "building"  // it is derived from the nodes that are there
+	Ready     Phase = "ready"
+	Failed    Phase = "failed" // it is not in force: see its conflicts
+	Paused    Phase = "paused" // it is not in force, by an administrator
+)
+
+// A state is that of one definition.
+type state struct {
+	Name  string  `json:"name"`
+	Text  string  `json:"text"` // hash of the definition that the state is of
+	ID    kept.ID `json:"id"`
+	Phase Phase   `json:"phase"`
+
+	Places bool `json:"places,omitempty"` // verifying has come to places that may have no source
+	Clear  bool `json:"clear,omitempty"`  // of a map: clearing comes behind building
+
+	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
+	Nodes     int64    `json:"nodes,omitempty"`
+	Conflicts []string `json:"conflicts,omitempty"`
+	Total     int      `json:"conflictsTotal,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}
+
+// stored are the states as the file has them.
+type stored struct {
+	NextID  kept.ID   `json:"nextId"`
+	States  []state   `json:"states"`            // in the order of the document
+	Dropped []kept.ID `json:"dropped,omitempty"` // whose rows are to be deleted
+	Marks   []kept.ID `json:"marks,omitempty"`   // whose marks are to be deleted
+}
+
+// metaStates is the name of the value that has the states.
+const metaStates = "data-states"
+
+// Bounds of what is told about a definition.
+const (
+	MaxConflicts = 100
+	MaxSkipped   = 20
+)
+
+func firstPhase(def *derive.Definition) Phase {
+	switch def.Kind {
+	case derive.Map, derive.Count, derive.Sum:
+		return Verifying
+	}
+	return Building
+}
+
+// again has a definition built anew.
+func (s *state) again(def *derive.Definition) {
+	switch def.Kind {
+	case derive.Count, derive.Sum:
+		s.enter(Clearing)
+	default:
+		s.enter(Building)
+		s.Clear = def.Kind == derive.Map
+	}
+}
+
+// marks reports whether places of maps are to be marked.
+func (d *Data) marks() bool {
+	for i := range d.stored.States {
+		if d.stored.States[i].Phase != Ready {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *state) place() derive.Place {
+	if s.At == nil {
+		return derive.Place{}
+	}
+	return derive.Place{Begun: true, Path: tree.MustParsePath(*s.At)}
+}
+
+func (s *state) moveTo(at derive.Place) {
+	if at.Begun {
+		text := at.Path.Clean()
+		s.At = &text
+	}
+}
+
+// enter begins a phase.
+func (s *state) enter(p Phase) { s.Phase, s.At, s.Nodes, s.Places = p, nil, 0, false }
+
+// skips reports whether a definition is not in force.
+func (d *Data) skips(def *derive.Definition) bool {
+	p := d.states[def].Phase
+	return p == Failed || p == Paused
+}
+
+// behind is derive.Change.Behind.
+func (d *Data) behind(def *derive.Definition, p tree.Path) (behind, asked bool) {
+	switch st := d.states[def]; st.Phase {
+	case Verifying:
+		return true, true
+	case Clearing:
+		return def.Kind != derive.Map, true
+	case Building:
+		return !st.place().Passed(p), true
+	}
+	return false, false
+}
+
+// Working reports whether there is something to be verified or built.
+func (d *Data) Working() bool {
+	if d == nil {
+		return false
+	}
+	return len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0 || d.working() >= 0
+}
+
+// working returns the position of the definition to be worked on, -1 for none.
+func (d *Data) working() int {
+	return slices.IndexFunc(d.stored.States, func(s state) bool {
+		return s.Phase == Verifying || s.Phase == Clearing || s.Phase == Building
+	})
+}
+
+// A Status says how far a definition is.
+type Status struct {
+	Name  string      `json:"name"`
+	Kind  derive.Kind `json:"kind"`
+	State Phase       `json:"state"`
+
+	Nodes     int64    `json:"nodes"`        // that the phase has come to
+	At        string   `json:"at,omitempty"` // the last of them
+	Conflicts []string `json:"conflicts,omitempty"`
+	Total     int      `json:"conflictsTotal,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"` // nodes that do not match because an expression failed when it was built
+	Error     string   `json:"error,omitempty"`
+}
+
+// Status returns those of all definitions, in the order of the document.
+func (d *Data) Status() []Status {
+	list := []Status{}
+	if d == nil {
+		return list
+	}
+	for _, def := range d.document.Definitions() {
+		s := d.states[def]
+		st := Status{Name: s.Name, Kind: def.Kind, State: s.Phase, Nodes: s.Nodes, Conflicts: s.Conflicts, Total: s.Total, Skipped: s.Skipped, Error: s.Error}
+		if s.At != nil {
+			st.At = "/" + *s.At
+		}
+		list = append(list, st)
+	}
+	return list
+}
+
+// Unfinished returns the names of definitions whose places may lack something, and that may be
+// at, above or below p.
+func (d *Data) Unfinished(p tree.Path) (names []string) {
+	if d == nil {
+		return nil
+	}
+	for _, def := range d.document.Definitions() {
+		if d.states[def].Phase != Ready && def.MayMeet(p) {
+			names = append(names, def.Name)
+		}
+	}
+	return names
+}
+
+// anew has a definition built again. Its rows get another number, so the old ones mean nothing.
+func (s *stored) anew(i int, def *derive.Definition) {
+	st := &s.States[i]
+	s.Dropped = append(s.Dropped, st.ID)
+	s.NextID++
+	verified := st.Phase != Failed && st.Phase != Verifying // or its places may not be its own
+	*st = state{Name: st.Name, Text: st.Text, ID: s.NextID, Phase: firstPhase(def)}
+	if verified {
+		st.again(def)
+	}
+}
+
+// Loaded returns the data after an import to p: what definitions there keep is built again. It
+// returns d if there is none.
+func (d *Data) Loaded(tx *store.Tx, p tree.Path) (*Data, error) {
+	if !d.Meets([]tree.ResolvedWrite{{Target: tree.Target{Path: p}}}) {
+		return d, nil
+	}
+	next := d.with(func(s *stored) {
+		for i, def := range d.document.Definitions() {
+			if def.MayMeet(p) && !d.skips(def) {
+				s.anew(i, def)
+			}
+		}
+	})
+	return next, next.save(tx)
+}
+
+// Verbs of Control.
+const (
+	Pause   = "pause"
+	Resume  = "resume"
+	Rebuild = "rebuild"
+)
+
+// Control pauses a definition, puts it in force again, or builds it anew. ok is false if there
+// is no such definition or verb. A definition that was paused is built anew, since writes
+// have passed it by.
+func (d *Data) Control(tx *store.Tx, name, verb string) (next *Data, ok bool, err error) {
+	if d == nil || d.byName[name] == nil {
+		return d, false, nil
+	}
+	next = d.with(func(s *stored) {
+		for i, def := range d.document.Definitions() {
+			st := &s.States[i]
+			switch {
+			case def.Name != name:
+			case verb == Pause:
+				ok = true
+				if st.Phase != Failed {
+					st.enter(Paused)
+				}
+			case verb == Resume:
+				if ok = true; st.Phase == Paused || st.Phase == Failed {
+					s.anew(i, def)
+				}
+			case verb == Rebuild:
+				ok = true
+				s.anew(i, def)
+			}
+		}
+	})
+	if !ok {
+		return d, false, nil
+	}
+	return next, true, next.save(tx)
+}

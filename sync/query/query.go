@@ -1,0 +1,152 @@
+// Package query reads the query objects of the realtime protocol, and the filters that they
+// have in common with REST.
+package query
+
+import (
+	"fmt"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/dogwooddb/dogwood/rules/expression"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Parse reads the query object of a listen or get (protocol §5.2).
+func Parse(raw string) (tree.Query, error) {
+	var q tree.Query
+	if raw == "" {
+		return q, nil
+	}
+	o := gjson.Parse(raw)
+	if i := o.Get("i"); i.Exists() {
+		if err := setOrder(&q, i); err != nil {
+			return q, err
+		}
+	}
+	var err error
+	if q.Start, err = parseBound(q, o, "s", tree.BeforeKeys); err != nil {
+		return q, err
+	}
+	if q.End, err = parseBound(q, o, "e", tree.AfterKeys); err != nil {
+		return q, err
+	}
+	if err := setLimit(&q, o); err != nil {
+		return q, err
+	}
+	return q, setFilter(&q, o)
+}
+
+// setFilter reads w and wm: a filter, and how many children one read may look at.
+func setFilter(q *tree.Query, o gjson.Result) (err error) {
+	w, most := o.Get("w"), o.Get("wm")
+	if !w.Exists() {
+		return nil
+	}
+	if w.Type != gjson.String {
+		return fmt.Errorf("%w: w must be a string", fault.ErrQuery)
+	}
+	if most.Exists() && (most.Type != gjson.Number || most.Num != float64(int32(most.Num)) || most.Num < 1 || most.Num > MaxLooks) {
+		return fmt.Errorf("%w: wm must be an integer from 1 to %d", fault.ErrQuery, MaxLooks)
+	}
+	if q.Filter, err = Filter(w.String(), int(most.Num)); err != nil {
+		return fmt.Errorf("%w: w: %w", fault.ErrQuery, err)
+	}
+	return nil
+}
+
+// MaxLooks is the most children that a read with a filter may ask to look at.
+const MaxLooks = expression.MaxLooks
+
+// Filter compiles a filter that may look at so many children, 0 for the usual number. The
+// error has the place and the text of a mistake.
+func Filter(text string, looks int) (tree.Filter, error) {
+	f, err := expression.NewFilter(text, looks)
+	if err != nil {
+		return nil, fmt.Errorf("%d: %s", err.Offset+1, err.Msg)
+	}
+	return f, nil
+}
+
+func setOrder(q *tree.Query, i gjson.Result) error {
+	switch name := i.String(); {
+	case i.Type != gjson.String:
+		return fmt.Errorf("%w: i must be a string", fault.ErrQuery)
+	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
+		q.OrderBy = name
+	default:
+		p, err := tree.ParsePath(name)
+		if err != nil || p.IsRoot() {
+			return fmt.Errorf("%w: i is no child path", fault.ErrQuery)
+		}
+		q.OrderBy = p.Clean()
+	}
+	return nil
+}
+
+func setLimit(q *tree.Query, o gjson.Result) error {
+	l := o.Get("l")
+	if !l.Exists() || l.Type == gjson.Null {
+		return nil
+	}
+	if l.Type != gjson.Number || l.Num != float64(int32(l.Num)) || l.Num < 1 {
+		return fmt.Errorf("%w: l must be a positive integer", fault.ErrQuery)
+	}
+	q.Limit = int(l.Num)
+	switch vf := o.Get("vf"); {
+	case vf.String() == "l":
+	case vf.String() == "r":
+		q.FromLast = true
+	case !vf.Exists():
+		q.FromLast = !q.Start.Set
+	default:
+		return fmt.Errorf("%w: vf must be l or r", fault.ErrQuery)
+	}
+	return nil
+}
+
+// parseBound reads sp, sn and sin, or ep, en and ein. A null value is a value;
+// only absence means that there is no bound. A missing key is rank.
+func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (tree.Bound, error) {
+	var b tree.Bound
+	v := o.Get(side + "p")
+	if !v.Exists() {
+		return b, nil
+	}
+	if v.IsObject() || v.IsArray() { // to parse it could take much memory
+		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
+	}
+	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
+	if err != nil {
+		return b, fmt.Errorf("%w: %sp: %w", fault.ErrQuery, side, err)
+	}
+	n, ok := d.Node()
+	if !ok || n.IsObject() {
+		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
+	}
+	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
+	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
+		return b, fmt.Errorf("%w: %sp must be a key", fault.ErrQuery, side)
+	}
+	if in := o.Get(side + "in"); in.Exists() {
+		b.Exclusive = !in.Bool()
+	}
+	setKey(&b, o.Get(side+"n"))
+	return b, nil
+}
+
+// setKey reads a bound's key or one of the names that stand for the ends of all
+// keys; each SDK spells them its own way.
+func setKey(b *tree.Bound, key gjson.Result) {
+	if key.Type != gjson.String {
+		return
+	}
+	switch name := key.String(); name {
+	case "[MIN_NAME]", "[MIN_KEY]":
+		b.KeyRank = tree.BeforeKeys
+	case "[MAX_NAME]", "[MAX_KEY]":
+		b.KeyRank = tree.AfterKeys
+	default:
+		b.KeyRank, b.Key = tree.AtKey, name
+	}
+}

@@ -1,0 +1,101 @@
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/sync/watch"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// TestWritesThatSpread: a write above many nodes that declared data look at is decided outside
+// of the committer, and stays between those that its session sent before and after it.
+func TestWritesThatSpread(t *testing.T) {
+	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db")})
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
+		"groupsOfUser": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"},
+		"members": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ChangeData(t.Context(), versions.DataChange{Document: doc}); err != nil {
+		t.Fatal(err)
+	}
+	const members = 3000 // each takes a place of its own
+	var group strings.Builder
+	for i := range members {
+		fmt.Fprintf(&group, `,"u%d":true`, i)
+	}
+	c := connect(t, db, "writer", 0)
+	for i, put := range []string{
+		`"/groups/a/members","d":{` + group.String()[1:] + `}`,
+		`"/groups/a/members/u1","d":null`,
+		`"/groups","d":null`,
+		`"/groups/b/members/u1","d":true`,
+	} {
+		c.send(fmt.Sprintf(`{"r":%d,"a":"p","b":{"p":%s}}`, i+1, put))
+	}
+	c.settle()
+	if got, want := get(t, db, "/"), `{"groups":{"b":{"members":{"u1":true}}},"sizes":{"b":1},"users":{"u1":{"groups":{"b":true}}}}`; got != want {
+		t.Errorf("the database has %.300s\nwant %s", got, want)
+	}
+	if w := (Write{Update: removalOf("groups")}); spreads(t, db, w) {
+		t.Error("a removal of one member spreads")
+	}
+	set(t, db, "/groups/a/members", `{`+group.String()[1:]+`}`)
+	if !spreads(t, db, Write{Update: removalOf("groups")}) || !spreads(t, db, Write{Update: removalOf("groups/a")}) {
+		t.Error("a removal of many members does not spread")
+	}
+	if spreads(t, db, Write{Update: removalOf("groups/a/members/u1")}) {
+		t.Error("a removal of one of many members spreads")
+	}
+}
+
+// TestWritesThatSpreadAreAllowedFirst: for a caller that may not write, nothing is looked at.
+func TestWritesThatSpreadAreAllowedFirst(t *testing.T) {
+	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: parseRules(t, `{"rules":{"groups":{".write":"auth != null"}}}`)})
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {"m": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ChangeData(t.Context(), versions.DataChange{Document: doc}); err != nil {
+		t.Fatal(err)
+	}
+	for _, admin := range []bool{true, false} {
+		tx, err := db.begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted := &watch.Reader{Reader: tx}
+		b := &batch{Batch: audience.Batch{Ctx: t.Context(), Tx: tx, Rules: db.Rules()}, db: db.core, data: db.data.Load(), noted: noted}
+		_, _, err = b.follow(removalOf("groups"), Caller{Admin: admin}, time.Now())
+		tx.Rollback()
+		if denied := errors.Is(err, fault.ErrDenied); denied == admin {
+			t.Errorf("administrator %v: %v", admin, err)
+		}
+		if looked := len(noted.Paths()) > 0; looked != admin {
+			t.Errorf("administrator %v: looked at %v", admin, noted.Paths())
+		}
+	}
+}
+
+func removalOf(path string) tree.Update {
+	return tree.Update{{Target: tree.Target{Path: tree.MustParsePath(path)}}}
+}
+
+func spreads(t *testing.T, db *Database, w Write) bool {
+	t.Helper()
+	spreads, err := db.spreads(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spreads
+}

@@ -1,0 +1,120 @@
+package tree
+
+import (
+	"fmt"
+	"iter"
+)
+
+// A Filter keeps some of the children in the range of a query: those that it matches. The
+// package of expressions has the one there is; here it is only what queries need of it.
+type Filter interface {
+	// Text is equal for filters that match the same children.
+	Text() string
+	// Most is how many children one read may look at.
+	Most() int
+	// Match reports whether the filter matches the child of a node, and how much was spent
+	// to find that out: bytes of text and steps of regular expressions.
+	Match(data Reader, parent Path, key string) (matches bool, spent int, err error)
+}
+
+// Matches reports whether the filter of a query, if it has one, matches a child that is at
+// hand.
+func (q Query) Matches(key string, child Node) bool {
+	if q.Filter == nil {
+		return true
+	}
+	ok, _, err := q.Filter.Match(OneChild{key, child}, Root, key)
+	return ok && err == nil
+}
+
+// Looks are the looks of one read at the children of a node through a filter.
+type Looks struct {
+	Data   Reader
+	Path   Path
+	Filter Filter // nil: it matches everything
+	n      int
+}
+
+// At reports whether the filter matches a child. The error is a *LooksError after too many.
+func (l *Looks) At(key string) (bool, error) {
+	if l.Filter == nil {
+		return true, nil
+	}
+	if l.n++; l.n > l.Filter.Most() {
+		return false, &LooksError{l.Filter.Most()}
+	}
+	ok, _, err := l.Filter.Match(l.Data, l.Path, key)
+	return ok, err
+}
+
+// A LooksError says that a read with a filter has looked at as many children as it may. It
+// is never answered with those that were found so far.
+type LooksError struct{ Most int }
+
+func (e *LooksError) Error() string {
+	return fmt.Sprintf("the filter has looked at %d children without an end; narrow the range, or set maxVisited to at most 100000", e.Most)
+}
+
+// Unfiltered returns the query without its filter, as the rules decide about it. It has no
+// limit, because a filter looks at children beyond it.
+func (q Query) Unfiltered() Query {
+	if q.Filter != nil {
+		q.Filter, q.Limit, q.FromLast = nil, 0, false
+	}
+	return q
+}
+
+// OneChild is a tree whose root has one child.
+type OneChild struct {
+	Key   string
+	Child Node
+}
+
+// Get returns the node at p.
+func (t OneChild) Get(p Path) (Node, error) {
+	key, rest, ok := p.Cut()
+	switch {
+	case !ok:
+		return Empty.With(Root.Child(t.Key), t.Child), nil
+	case key != t.Key:
+		return Empty, nil
+	}
+	return t.Child.Get(rest), nil
+}
+
+// Has reports whether there is a node at p.
+func (t OneChild) Has(p Path) (bool, error) {
+	n, err := t.Get(p)
+	return !n.IsEmpty(), err
+}
+
+// Peek returns the node at p if it is a leaf.
+func (t OneChild) Peek(p Path) (leaf Node, isObject bool, err error) {
+	n, err := t.Get(p)
+	if n.IsObject() {
+		return Empty, true, err
+	}
+	return n, false, err
+}
+
+// Priority returns the priority of the node at p.
+func (t OneChild) Priority(p Path) (Node, error) {
+	n, err := t.Get(p)
+	return n.Priority(), err
+}
+
+// Keys yields the keys of the children of the node at p.
+func (t OneChild) Keys(p Path) iter.Seq2[string, error] {
+	n, err := t.Get(p)
+	return func(yield func(string, error) bool) {
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for key := range n.Children() {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
