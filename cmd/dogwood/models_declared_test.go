@@ -51,7 +51,7 @@ func (c *modelCrash) declare(dir string) {
 	}
 }
 
-// isKept reports whether a definition of the data document keeps a leaf: what is there is
+// isKept reports whether a definition of the data document keeps a leaf: its value is
 // for the invariants to prove.
 func (l *ledger) isKept(path string) bool {
 	at := strings.Split(path, "/")
