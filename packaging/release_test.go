@@ -303,7 +303,13 @@ func testNPM(t *testing.T, version string) {
 	if found, err := filepath.Glob(filepath.Join(root, "dist/npm/*.tgz")); err != nil || len(found) != 8 {
 		t.Errorf("packages: %q, %v", found, err)
 	}
-	cmd := exec.Command("npx", "--no-install", "dogwood", "dev", "--port", "0", "--sample", "chat")
+	npx := exec.Command("npx", "--no-install", "dogwood", "version")
+	npx.Dir = dir
+	if out, err := npx.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "dogwood "+version+", ") {
+		t.Errorf("npx dogwood version: %v, %s", err, out)
+	}
+	// npx runs this program, and does not pass on a signal that is sent to npx alone.
+	cmd := exec.Command("node_modules/.bin/dogwood", "dev", "--port", "0", "--sample", "chat")
 	cmd.Dir = dir
 	serveDemo(t, cmd)
 	serveACME(t, "DOGWOOD_BIN="+filepath.Join(dir, "node_modules/.bin/dogwood"))

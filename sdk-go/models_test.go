@@ -82,9 +82,6 @@ func TestModels(t *testing.T) {
 		want(t, err)
 		for at, newHome := range homes {
 			for _, form := range forms {
-				if at == "embedded" && form.Document != "" { // which no database of a program has
-					continue
-				}
 				t.Run(name+"/"+at+"/"+form.Name, func(t *testing.T) { playModel(t, dir, newHome(t), form) })
 			}
 		}
@@ -200,6 +197,9 @@ func (f *modelFile) open() {
 }
 
 func (f *modelFile) fill(data []byte, form modelform.Form) {
+	if form.Document != "" {
+		want(f.t, f.db.SetData(f.t.Context(), form.Document))
+	}
 	want(f.t, f.db.Ref("").Set(f.t.Context(), json.RawMessage(data)))
 	want(f.t, f.db.SetRules(f.t.Context(), form.Rules))
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -260,6 +261,9 @@ func (n *namespaces) openHeld(ns *namespace) (*dsync.Database, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", ns.name, err)
+	}
+	if _, err := n.declare(context.Background(), ns.name, db); err != nil {
+		return nil, errors.Join(fmt.Errorf("data document of %s: %w", ns.name, err), db.Close())
 	}
 	if ns.decisions == nil { // requests read it without the lock
 		ns.decisions = watch

@@ -281,6 +281,57 @@ func (n *namespaces) defaultRules(name string) *rules.Ruleset {
 	return n.opts.Rules
 }
 
+// authorFile is the author of versions of the data document that are from Options.
+const authorFile = "file"
+
+// SetDefaultData replaces Options.Data and Options.DataOf. It holds for open databases, and for
+// those that will be opened. kept are open databases that were given another document by an
+// upload, which stays in force.
+func (s *Server) SetDefaultData(ctx context.Context, all *derive.Document, of map[string]*derive.Document) (kept []string, err error) {
+	n := s.spaces
+	n.mu.Lock()
+	n.opts.Data, n.opts.DataOf = all, of
+	n.mu.Unlock()
+	var errs []error
+	for _, ns := range n.all() {
+		ns.mu.Lock() // as renewRules does
+		db := ns.db.Load()
+		ns.mu.Unlock()
+		if db == nil {
+			continue
+		}
+		given, err := n.declare(ctx, ns.name, db)
+		if err != nil && !errors.Is(err, fault.ErrClosed) {
+			errs = append(errs, fmt.Errorf("data document of %s: %w", ns.name, err))
+		}
+		if given {
+			kept = append(kept, ns.name)
+		}
+	}
+	slices.Sort(kept)
+	return kept, errors.Join(errs...)
+}
+
+// declare puts the default data document of a database in force. It reports whether the
+// database was given another one by an upload.
+func (n *namespaces) declare(ctx context.Context, name string, db *dsync.Database) (given bool, err error) {
+	n.mu.Lock()
+	d := n.opts.DataOf[name]
+	if d == nil {
+		d = n.opts.Data
+	}
+	n.mu.Unlock()
+	if d == nil {
+		return false, nil
+	}
+	list, err := db.DataHistory()
+	if err != nil || len(list) > 0 && list[0].Author != authorFile {
+		return err == nil && list[0].Hash != hashOf(d), err
+	}
+	_, err = db.ChangeData(ctx, versions.DataChange{Document: d, Author: authorFile})
+	return false, err
+}
+
 // getDataDocument answers with the data document as it was uploaded (REST §12.7).
 func getDataDocument(q *request) (answer, error) {
 	d := q.db.Data()

@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
@@ -71,10 +72,12 @@ type Options struct {
 
 	Auth auth.Options // what else is believed; Dev, DataDir, Now and Log are those of here
 
-	Rules        *rules.Ruleset            // of databases that were given none; nil is open in Dev, else locked
-	RulesOf      map[string]*rules.Ruleset // of some of them, by name, instead of Rules
-	RulesOptions versions.Options          // how uploaded rules are read that don't say it themselves
-	Decisions    observe.Decisions         // what is made of what rules decide
+	Rules        *rules.Ruleset              // of databases that were given none; nil is open in Dev, else locked
+	RulesOf      map[string]*rules.Ruleset   // of some of them, by name, instead of Rules
+	Data         *derive.Document            // that declares data of databases that were given none by an upload; nil is none
+	DataOf       map[string]*derive.Document // of some of them, by name, instead of Data
+	RulesOptions versions.Options            // how uploaded rules are read that don't say it themselves
+	Decisions    observe.Decisions           // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing

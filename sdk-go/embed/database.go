@@ -12,9 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
@@ -24,6 +26,10 @@ type Options struct {
 	// Rules is a rules document, for clients that As makes. It is in force until
 	// the file has one of its own. "" denies everything.
 	Rules string
+
+	// Data is a data document, which declares what follows from writes. It is put in force
+	// when the database is opened, and stays in force. "" leaves that which the file has.
+	Data string
 
 	Name string           // of the file in the directory, without its suffix; "" is "default"
 	Now  func() time.Time // nil: time.Now
@@ -75,6 +81,11 @@ func OpenWith(dir string, o Options) (*Database, error) {
 	db, err := dsync.Open(config)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), lock.Release())
+	}
+	if o.Data != "" {
+		if err := setData(context.Background(), db, o.Data); err != nil {
+			return nil, errors.Join(err, db.Close(), lock.Release())
+		}
 	}
 	d := &Database{db: db, now: o.Now, lock: lock, clients: make(map[*transport]*dogwood.Client)}
 	if d.now == nil {
@@ -161,6 +172,22 @@ func (d *Database) SetRules(ctx context.Context, document string) error {
 		return fmt.Errorf("rules: %w", err)
 	}
 	return d.db.SetRules(ctx, parsed)
+}
+
+// SetData puts a data document in force, durably. An empty "define" ends all definitions.
+func (d *Database) SetData(ctx context.Context, document string) error {
+	return setData(ctx, d.db, document)
+}
+
+func setData(ctx context.Context, db *dsync.Database, document string) error {
+	parsed, err := derive.Parse(document)
+	if err == nil {
+		_, err = db.ChangeData(ctx, versions.DataChange{Document: parsed})
+	}
+	if err != nil {
+		return fmt.Errorf("data document: %w", err)
+	}
+	return nil
 }
 
 // Close closes all clients, finishes what is being written and closes the file.

@@ -62,6 +62,42 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// A data document stays in force, until another one is given.
+func TestData(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	const define = `{"format": "dogwood-data/1", "define": {%s}}`
+	members := fmt.Sprintf(define, `"members": {"count": "/members/$g/$u", "to": "/sizes/$g"}`)
+	db, err := embed.OpenWith(dir, embed.Options{Data: members})
+	want(t, err)
+	want(t, db.Ref("members/g").Set(ctx, map[string]bool{"ana": true, "bo": true}))
+	want(t, db.Close())
+	for _, o := range []embed.Options{{}, {Data: members}} {
+		db, err = embed.OpenWith(dir, o)
+		want(t, err)
+		want(t, db.Ref("members/g/bo").Set(ctx, nil))
+		got, err := dogwood.Get[int](ctx, db.Ref("sizes/g"))
+		if err != nil || got != 1 {
+			t.Errorf("%v, %v", got, err)
+		}
+		want(t, db.Close())
+	}
+	db, err = embed.Open(dir)
+	want(t, err)
+	defer db.Close()
+	want(t, db.SetData(ctx, fmt.Sprintf(define, "")))
+	want(t, db.Ref("sizes/g").Set(ctx, 5))
+	got, err := dogwood.Get[int](ctx, db.Ref("sizes/g"))
+	if err != nil || got != 5 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := db.SetData(ctx, "{}"); err == nil {
+		t.Error("a document needs a format")
+	}
+	if _, err := embed.OpenWith("", embed.Options{Data: "{}"}); err == nil {
+		t.Error("a document needs a format")
+	}
+}
+
 // The file is one of the server's.
 func TestServerServesTheFile(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()

@@ -12,7 +12,8 @@ func (s *Server) SetRules(document string) {
 	s.do(http.MethodPut, "/.settings/rules", document)
 }
 
-// SetData puts a data document in force.
+// SetData puts a data document in force, which declares what follows from writes. Without one,
+// nothing does.
 func (s *Server) SetData(document string) {
 	s.t.Helper()
 	s.do(http.MethodPut, "/.settings/data", document)

@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/internal/leaktest"
 )
 
@@ -66,5 +67,49 @@ func TestRules(t *testing.T) {
 	}
 	if got := s.Get("a"); got != "2" {
 		t.Errorf("a = %s", got)
+	}
+}
+
+// Places that a data document declares follow from writes.
+func TestData(t *testing.T) {
+	s := New(t, Options{})
+	s.SetData(`{"format": "dogwood-data/1", "define": {"members": {"count": "/members/$g/$u", "to": "/sizes/$g"}}}`)
+	s.Set("members/g", `{"ana":true,"bo":true}`)
+	if got := s.Get("sizes"); got != `{"g":2}` {
+		t.Errorf("sizes = %s", got)
+	}
+}
+
+// A database that was given no data document has that of the options, also when they change.
+func TestDefaultData(t *testing.T) {
+	define := func(to string) *derive.Document {
+		d, err := derive.Parse(`{"format": "dogwood-data/1", "define": {"members": {"count": "/` + to + `/$g/$u", "to": "/sizes/` + to + `/$g"}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	s := New(t, Options{Data: define("a"), DataOf: map[string]*derive.Document{"own": define("b")}})
+	s.Set("/", `{"a":{"g":{"x":1}},"b":{"g":{"x":1}}}`)
+	if got := s.Get("sizes"); got != `{"a":{"g":1}}` {
+		t.Errorf("sizes = %s", got)
+	}
+	s.Set("/", "null")
+	kept, err := s.SetDefaultData(t.Context(), define("c"), nil)
+	if err != nil || len(kept) != 0 {
+		t.Error(kept, err)
+	}
+	s.Set("/", `{"a":{"g":{"x":1}},"c":{"g":{"x":1,"y":1}}}`)
+	if got := s.Get("sizes"); got != `{"c":{"g":2}}` {
+		t.Errorf("sizes = %s", got)
+	}
+	s.Set("/", "null")
+	s.SetData(define("d").Source())
+	if kept, err := s.SetDefaultData(t.Context(), define("e"), nil); err != nil || len(kept) != 1 || kept[0] != Namespace {
+		t.Error(kept, err)
+	}
+	s.Set("/", `{"d":{"g":{"x":1}},"e":{"g":{"x":1}}}`)
+	if got := s.Get("sizes"); got != `{"d":{"g":1}}` {
+		t.Errorf("sizes = %s", got)
 	}
 }

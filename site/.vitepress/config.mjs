@@ -65,16 +65,14 @@ export default defineConfig({
   metaChunk: true,
   ignoreDeadLinks: 'localhostLinks', // those of a reader's own server
   markdown: {
+    // Unlike the default ones, all their colours have enough contrast.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
     anchor: { slugify },
     config: links
   },
   themeConfig: {
     logo,
-    search: {
-      provider: 'local',
-      // The name has the text of the button in it, with that of its key.
-      options: { translations: { button: { buttonText: 'Search', buttonAriaLabel: 'Search K' } } }
-    },
+    search: { provider: 'local' },
     outline: [2, 3],
     nav: [
       { text: 'Start', link: '/start' },

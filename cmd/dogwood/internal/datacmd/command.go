@@ -12,6 +12,11 @@ type Command struct {
 	Deploy   deployCommand   `cmd:"" help:"Have a server check a document that declares data, and put it in force."`
 	History  historyCommand  `cmd:"" help:"List the versions of a server's data document, or print one."`
 	Rollback rollbackCommand `cmd:"" help:"Put an earlier version of a server's data document in force again."`
+	Status   statusCommand   `cmd:"" help:"Show how far a server is with each definition."`
+	Pause    pauseCommand    `cmd:"" help:"Stop applying a definition."`
+	Resume   resumeCommand   `cmd:"" help:"Apply a definition again that is paused or has failed."`
+	Rebuild  rebuildCommand  `cmd:"" help:"Build anew what a definition keeps."`
+	Convert  convertCommand  `cmd:"" help:"Propose a document from a file of invariants."`
 	Explain  explainCommand  `cmd:"" help:"Show what follows from a write by declared data. Nothing is written."`
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
@@ -21,7 +20,7 @@ import (
 // deployCommand replaces the data document of a database, if the one that it compared with is
 // still in force when its user has said yes.
 type deployCommand struct {
-	File    string `arg:"" optional:"" help:"Data document, or a firebase.json that names it; database.data.json, or else firebase.json, if it is not given."`
+	File    string `arg:"" optional:"" help:"Data document, or a firebase.json that names it; if it is not given, that of the working directory."`
 	DryRun  bool   `help:"Only have the server check it, and print what it costs."`
 	Comment string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
 	Yes     bool   `short:"y" help:"Do not ask for confirmation. Required where there is no terminal." env:"-"`
@@ -53,22 +52,11 @@ func (c *deployCommand) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	file := cmp.Or(c.File, documentToDeploy())
+	file := cmp.Or(c.File, project.FindData(), "database.data.json")
 	if !project.IsConfig(file) {
 		return c.deploy(e, file, db)
 	}
 	return versioned.Data.Each(file, db, func(file string, db *client.Client) error { return c.deploy(e, file, db) })
-}
-
-// documentToDeploy returns the data document of the working directory.
-func documentToDeploy() string {
-	const document = "database.data.json"
-	for _, name := range []string{document, "firebase.json"} {
-		if _, err := os.Stat(name); err == nil {
-			return name
-		}
-	}
-	return document
 }
 
 // deploy deploys one document to one database.
@@ -104,8 +92,27 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 	if _, err := upload(e, db, query, tag, file, text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.Stdout, "The data document of %s is in force%s%s.\n", file, versioned.InDatabase(db), versioned.Data.VersionOf(e.Ctx, db, text))
-	return err
+	if _, err := fmt.Fprintf(e.Stdout, "The data document of %s is in force%s%s.\n", file, versioned.InDatabase(db), versioned.Data.VersionOf(e.Ctx, db, text)); err != nil {
+		return err
+	}
+	return printUnfinished(e, db)
+}
+
+// printUnfinished prints which definitions of a document that was just deployed are not ready.
+// Without an answer to that it is in force nonetheless.
+func printUnfinished(e *console.Env, db *client.Client) error {
+	list, err := statusOf(e, db)
+	if err != nil {
+		return nil
+	}
+	list = slices.DeleteFunc(list, func(s status) bool { return s.State == "ready" })
+	if len(list) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(e.Stdout, "\nNot ready yet (dogwood data status shows how far they are):"); err != nil {
+		return err
+	}
+	return printStatus(e.Stdout, list)
 }
 
 // upload sends a document to a server, to be checked or put in force.

@@ -2,6 +2,9 @@ package project
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
@@ -23,4 +26,82 @@ func Shown(errs derive.Errors) (list rules.Errors) {
 		list = append(list, &rules.SyntaxError{Pos: rules.Pos(err.Pos), Msg: err.Msg})
 	}
 	return list
+}
+
+// A DataSet is the data documents that a server begins with, as files say.
+type DataSet struct {
+	All   *derive.Document            // of databases that are not in Of; nil if the files say nothing
+	Of    map[string]*derive.Document // by namespace
+	files RulesSet                    // that were read
+}
+
+// Unchanged reports whether the files are as they were.
+func (s *DataSet) Unchanged() bool { return s.files.Unchanged() }
+
+// LoadData reads a data document, or those that a firebase.json names. check finds what is
+// wrong in a document that can be parsed. The set says which files were read even if there is an
+// error.
+func LoadData(file string, check func(*derive.Document) error) (*DataSet, error) {
+	s := &DataSet{Of: make(map[string]*derive.Document)}
+	targets := []Target{{Data: file}}
+	if IsConfig(file) {
+		var err error
+		if targets, err = s.files.Targets(file); err != nil {
+			return s, err
+		}
+	}
+	for _, t := range targets {
+		if t.Data == "" {
+			continue
+		}
+		d, err := s.load(t.Data, check)
+		if err != nil {
+			return s, err
+		}
+		if len(t.Namespaces) == 0 {
+			s.All = d
+		}
+		for _, ns := range t.Namespaces {
+			s.Of[ns] = d
+		}
+	}
+	return s, nil
+}
+
+func (s *DataSet) load(file string, check func(*derive.Document) error) (*derive.Document, error) {
+	text, err := s.files.read(file)
+	if err != nil {
+		return nil, fmt.Errorf("data document: %w", err)
+	}
+	d, err := ParseData(file, text)
+	if err != nil {
+		return nil, err
+	}
+	err = check(d)
+	if errs := (derive.Errors)(nil); errors.As(err, &errs) {
+		err = DrawErrors(file, text, Shown(errs))
+	}
+	return d, err
+}
+
+// NamesData reports whether a file is a firebase.json that names a data document.
+func NamesData(file string) bool {
+	if !IsConfig(file) {
+		return false
+	}
+	targets, _ := new(RulesSet).Targets(file) // errors are told where the rules are read
+	return slices.ContainsFunc(targets, func(t Target) bool { return t.Data != "" })
+}
+
+// FindData returns the data document of the working directory, or the firebase.json there that
+// names it, "" if there is none.
+func FindData() string {
+	const config, document = "firebase.json", "database.data.json"
+	if _, err := os.Stat(config); err == nil && NamesData(config) {
+		return config
+	}
+	if _, err := os.Stat(document); err != nil {
+		return ""
+	}
+	return document
 }

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -27,6 +28,7 @@ type Dev struct {
 	AllowHost     []string `help:"Also answer requests for this name or address, such as 10.0.2.2 for the Android emulator. Other names than those of this machine are refused." placeholder:"NAME"`
 	AllowOrigin   []string `help:"Also answer pages of this origin, such as https://app.example.org. Pages of other sites are refused, unless this machine serves them." placeholder:"ORIGIN"`
 	Exec          string   `help:"Run this command line of the shell with the server, and stop when it ends, with its exit code." env:"-" placeholder:"CMD"`
+	documentFlags
 	savedFlags
 	opsFlags
 	emulatorFlags
@@ -46,7 +48,8 @@ and "owner" and unsigned tokens are accepted, as with the official emulator.
 
 Without --rules, a firebase.json or database.rules.json of the working directory
 is used. Rules files are read again when they change. Operations that rules deny
-are explained here. Without --host and --port, those of "emulators": {"database": …}
+are explained here. Without --data-document, the data document that the firebase.json
+names is used, or database.data.json of the working directory, and also read again. Without --host and --port, those of "emulators": {"database": …}
 of the firebase.json are used.
 
 Pages of other sites, and files, can read only what the rules allow without signing in,
@@ -119,6 +122,12 @@ func (c *Dev) Run(e *console.Env) error {
 	if err := c.demonstrate(&o); err != nil {
 		return err
 	}
+	if err := c.loadDocuments(&o, c.Rules, c.found); err != nil {
+		return err
+	}
+	if c.documents != nil {
+		c.beside = func(ctx context.Context, s *server.Server) { c.watchDocuments(ctx, s, e.Stderr) }
+	}
 	if c.Exec != "" {
 		return c.runExec(e, o)
 	}
@@ -182,8 +191,8 @@ func (c *Dev) greet(e *console.Env, base string) {
   database   %s?ns=%s   (any other ns is %s)
   data       %s
   rules      %s
-%s
-%s`, first, base, c.DefaultNamespace, others, data, rules, operations, c.commands(base, u.Port()))
+%s%s
+%s`, first, base, c.DefaultNamespace, others, data, rules, c.documentLine(), operations, c.commands(base, u.Port()))
 }
 
 // commands returns what to try. It uses the default database. If that has the rules of

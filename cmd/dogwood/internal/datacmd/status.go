@@ -1,0 +1,196 @@
+package datacmd
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"text/tabwriter"
+
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/versioned"
+)
+
+// statusCommand shows the state of each definition.
+type statusCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	client.Flags
+}
+
+func (statusCommand) Help() string {
+	return `Prints a line for each definition: its state, and how many nodes the state has come to.
+Below it are conflicts, which are places that hold something else than follows, and
+nodes that do not match because an expression failed. The exit code is 1 if a definition
+has failed.
+
+Examples:
+
+  dogwood data status --secret-file dogwood-data/admin-secret
+  dogwood data status --json`
+}
+
+// A status is that of one definition, as a server tells it (REST §12.7).
+type status struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	State     string   `json:"state"`
+	Nodes     int64    `json:"nodes"`
+	At        string   `json:"at"`
+	Conflicts []string `json:"conflicts"`
+	Total     int      `json:"conflictsTotal"`
+	Skipped   []string `json:"skipped"`
+	Error     string   `json:"error"`
+}
+
+const statusPlace = "/.settings/data/status"
+
+func (c *statusCommand) Run(e *console.Env) error {
+	db, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		r, err := db.Request(e.Ctx, http.MethodGet, statusPlace, nil, nil)
+		if err != nil {
+			return err
+		}
+		return console.PrintTo(e.Stdout, func(w io.Writer) error { return db.Call(r, w) })
+	}
+	list, err := statusOf(e, db)
+	if err != nil {
+		return err
+	}
+	if err := printStatus(e.Stdout, list); err != nil {
+		return err
+	}
+	failed := 0
+	for _, s := range list {
+		if s.State == "failed" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return console.Failed("%d of %s failed; mend what is in the way and resume them", failed, console.Count(len(list), "definition"))
+	}
+	return nil
+}
+
+// statusOf asks a server how far the definitions are.
+func statusOf(e *console.Env, db *client.Client) (list []status, err error) {
+	r, err := db.Request(e.Ctx, http.MethodGet, statusPlace, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return list, db.Read(r, "status of the data document", &list)
+}
+
+func printStatus(w io.Writer, list []status) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range list {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Name, console.Printable(s.Kind), console.Printable(s.State), s.progress())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, s := range list {
+		if err := s.printTroubles(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progress says how many nodes the state has come to.
+func (s *status) progress() string {
+	text := console.Count(int(s.Nodes), "node")
+	if s.At != "" {
+		text += ", up to " + console.Printable(s.At)
+	}
+	return text
+}
+
+// printTroubles prints why a definition has failed, and the nodes that it passes over.
+func (s *status) printTroubles(w io.Writer) error {
+	var lines []string
+	if s.Error != "" {
+		lines = append(lines, s.Error)
+	}
+	for _, c := range s.Conflicts {
+		lines = append(lines, "conflict: "+c)
+	}
+	if more := s.Total - len(s.Conflicts); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more conflicts", more))
+	}
+	for _, p := range s.Skipped {
+		lines = append(lines, "passed over: "+p)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", s.Name, console.Printable(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameFlags name a definition.
+type nameFlags struct {
+	Name string `arg:"" help:"Name of the definition."`
+	client.Flags
+}
+
+// call has the server do something with the definition, and says that it does.
+func (c *nameFlags) call(e *console.Env, verb, done string) error {
+	db, err := c.Client()
+	if err != nil {
+		return err
+	}
+	r, err := db.Request(e.Ctx, http.MethodPost, fmt.Sprintf("%s/%s/%s", versioned.Data.Place, c.Name, verb), nil, nil)
+	if err != nil {
+		return err
+	}
+	if err := db.Call(r, io.Discard); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.Stdout, "%s %s%s.\n", c.Name, done, versioned.InDatabase(db))
+	return err
+}
+
+type pauseCommand struct{ nameFlags }
+
+func (pauseCommand) Help() string {
+	return `What the definition keeps stays as it is, and may be written like other data, until it
+is resumed.
+
+Examples:
+
+  dogwood data pause members --secret-file dogwood-data/admin-secret`
+}
+
+func (c *pauseCommand) Run(e *console.Env) error { return c.call(e, "pause", "is paused") }
+
+type resumeCommand struct{ nameFlags }
+
+func (resumeCommand) Help() string {
+	return `The definition is built again, since writes have passed it by. The other definitions go
+on meanwhile; dogwood data status shows how far it is.
+
+Examples:
+
+  dogwood data resume members --secret-file dogwood-data/admin-secret`
+}
+
+func (c *resumeCommand) Run(e *console.Env) error { return c.call(e, "resume", "is resumed") }
+
+type rebuildCommand struct{ nameFlags }
+
+func (rebuildCommand) Help() string {
+	return `The server compares what the definition keeps with what follows from the data, and mends
+it, in the background. It is for what dogwood check finds; dogwood data status shows how
+far it is.
+
+Examples:
+
+  dogwood data rebuild members --secret-file dogwood-data/admin-secret`
+}
+
+func (c *rebuildCommand) Run(e *console.Env) error { return c.call(e, "rebuild", "is being rebuilt") }
