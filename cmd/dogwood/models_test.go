@@ -69,7 +69,7 @@ func TestModelsCrash(t *testing.T) {
 			newModelCrash(t, m).run()
 		})
 	}
-	for _, m := range []dataModel{chatModel, orgModel} {
+	for _, m := range []dataModel{chatModel, orgModel, msgyModel} {
 		m.second = true
 		t.Run(m.name+" on its document", func(t *testing.T) {
 			t.Parallel()
