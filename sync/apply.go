@@ -148,6 +148,7 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 			return false, fault.Broken(err)
 		}
 		b.noteDue(v.follows.Due())
+		b.Touch(v.follows.SharedPlaces())
 	}
 	b.notes.write(w, v, writes, ready)
 	b.Writes = b.notes.count()
@@ -296,9 +297,9 @@ func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string)
 	return fault.Broken(f.Store(b.Tx))
 }
 
-// noteDue notes when a node expires, 0 for never.
+// noteDue notes when a node expires, 0 for never. In a draft none does.
 func (b *batch) noteDue(due int64) {
-	if due != 0 && (b.db.due == 0 || due < b.db.due) {
+	if due != 0 && !b.Apart && (b.db.due == 0 || due < b.db.due) {
 		b.db.due = due
 	}
 }

@@ -26,7 +26,7 @@ func (x *Expression) String() string { return x.source }
 // Compile compiles an expression of any type that can be stored. captures are the
 // captures that it may name, "$room", with the depth of their key in the paths of nodes.
 func Compile(src string, captures map[string]int) (*Expression, *lang.Error) {
-	return compile(src, captures, func(x lang.Expr, s lang.Scope) *lang.Error {
+	return compile(src, lang.Scope{}, captures, func(x lang.Expr, s lang.Scope) *lang.Error {
 		if err := lang.CheckAny(x, s); err != nil {
 			return err
 		}
@@ -42,10 +42,11 @@ const storable = lang.Null | lang.Boolean | lang.Number | lang.String
 
 // CompileCondition compiles an expression that is true or false.
 func CompileCondition(src string, captures map[string]int) (*Expression, *lang.Error) {
-	return compile(src, captures, lang.Check)
+	return compile(src, lang.Scope{}, captures, lang.Check)
 }
 
-func compile(src string, captures map[string]int, check func(lang.Expr, lang.Scope) *lang.Error) (*Expression, *lang.Error) {
+// compile compiles an expression with the extensions of a scope.
+func compile(src string, scope lang.Scope, captures map[string]int, check func(lang.Expr, lang.Scope) *lang.Error) (*Expression, *lang.Error) {
 	x, err := lang.Parse(src, lang.Firebase)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,6 @@ func compile(src string, captures map[string]int, check func(lang.Expr, lang.Sco
 	if err := outside(x); err != nil {
 		return nil, err
 	}
-	scope := lang.Scope{}
 	for name := range captures {
 		scope.Captures = append(scope.Captures, name)
 	}

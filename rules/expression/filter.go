@@ -101,7 +101,7 @@ func (c *compiled) compile(text string) (*Expression, *lang.Error) {
 	if x != nil {
 		return x, nil
 	}
-	x, err := CompileCondition(text, filterKey)
+	x, err := compile(text, lang.Scope{Text: true}, filterKey, lang.Check)
 	if err != nil {
 		return nil, err
 	}

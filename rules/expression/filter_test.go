@@ -106,3 +106,59 @@ func BenchmarkFilter(b *testing.B) {
 		}
 	}
 }
+
+// The extension text, which filters have: what it yields, and what it fails at.
+func TestTextMethods(t *testing.T) {
+	child := tree.MustParseNode(`{"t":"Hello  REDIS and trees, @Ann","n":"34.05,-118.24","e":"","o":{"x":1},"u":"a😀b"}`)
+	for src, want := range map[string]bool{
+		"data.child('t').val().words().has('redis')":                              true,
+		"data.child('t').val().words().has('Redis')":                              true,
+		"data.child('t').val().words().has('redi')":                               false,
+		"data.child('t').val().words().has('trees')":                              false, // "trees,"
+		"data.child('t').val().words().has('')":                                   false,
+		"data.child('t').val().words().has('redis and')":                          true,
+		"data.child('t').val().words().hasAll(['redis', '@ann'])":                 true,
+		"data.child('t').val().words().hasAll(['redis', 'none'])":                 false,
+		"data.child('t').val().words().hasAll([])":                                true,
+		"data.child('e').val().words().has('a')":                                  false,
+		"data.child('none').val().words().has('a') || true":                       false,
+		"data.child('o').val().words().has('a') || true":                          false,
+		"data.child('n').val().part(',', 0) == '34.05'":                           true,
+		"data.child('n').val().part(',', 1).toNumber() < -118":                    true,
+		"data.child('n').val().part(',', 2) == ''":                                true,
+		"data.child('n').val().part(',', -1) == ''":                               true,
+		"data.child('n').val().part(',', 0.5) == ''":                              true,
+		"data.child('n').val().part('', 0) == data.child('n').val()":              true,
+		"data.child('n').val().toNumber() > 0 || true":                            false,
+		"' 7 '.toNumber() == 7 && '1e3'.toNumber() == 1000":                       true,
+		"'0x10'.toNumber() == 16 || true":                                         false,
+		"'Infinity'.toNumber() > 1 || true":                                       false,
+		"data.child('u').val().substring(1, 3) == '😀'":                            true,
+		"'abc'.substring(2, 0) == 'ab' && 'abc'.substring(-9, 99) == 'abc'":       true,
+		"'abc'.substring(0 / 0, 1) == 'a'":                                        true,
+		"'client-1'.hash() >= 0 && 'client-1'.hash() < 4294967296":                true,
+		"'a'.hash() == 'a'.hash() && 'a'.hash() != 'b'.hash() && ''.hash() > 0":   true,
+		"'a'.hash() == 3826002220":                                                true, // FNV-1a
+		"data.child('t').val().substring(0, 5).toLowerCase().contains('hello')":   true,
+		"data.child('n').val().part(data.child('none').val(), 0) == '' || true":   false,
+		"data.child('n').val().part(',', data.child('none').val()) == '' || true": false,
+	} {
+		f, err := expression.NewFilter(src, 0)
+		if err != nil {
+			t.Errorf("%s: %s", src, err.Msg)
+			continue
+		}
+		if got := (tree.Query{Filter: f}).Matches("k", child); got != want {
+			t.Errorf("%s: %t", src, got)
+		}
+	}
+	for _, bad := range []string{"'a'.words()", "'a'.words().length > 0", "'a'.words() == 'a'", "'a'.hash(1) > 0", "'a'.part(',') == ''", "'a'.part(1, 1) == ''", "'a'.substring('a', 1) == ''", "data.words().has('a')", "'a'.words().has(1)", "'a'.words().hasAll('a')", "'a'.words().hasAll() || true"} {
+		if _, err := expression.NewFilter(bad, 0); err == nil {
+			t.Errorf("%s compiles", bad)
+		}
+	}
+	// Other expressions have no extension.
+	if _, err := expression.CompileCondition("'a'.words().has('a')", nil); err == nil {
+		t.Error("words() outside of a filter")
+	}
+}

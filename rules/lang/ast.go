@@ -149,6 +149,7 @@ const (
 	Regexp
 	List
 	Method // a method that is not called
+	Words  // of a text, an extension
 
 	Any = Null | Boolean | Number | String | Object | Claims
 )
@@ -170,6 +171,7 @@ type Scope struct {
 	Captures []string // "$room", from the root downwards
 	NewData  bool     // whether there is newData: in .write and .validate
 	NewRoot  bool     // whether the extension newRoot is allowed beside it
+	Text     bool     // whether the extension text is allowed: more methods of strings
 	Dialect  Dialect
 
 	// Accepted says that an earlier version accepted the expression. Checks that were

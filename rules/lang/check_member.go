@@ -75,6 +75,9 @@ func (c *checker) lookup(x *Member, t Type) member {
 	}
 	name := c.canonical(x.Name)
 	m, ok := members[name]
+	if !ok && c.scope.Text && t&String != 0 {
+		m, ok = textMembers[name]
+	}
 	if !ok {
 		panic(errorf(x.at, msgNoMember, x.Name).meant(x.Name, slices.Collect(maps.Keys(members))))
 	}
@@ -136,6 +139,10 @@ var argumentCounts = [...]struct {
 	twoStrings:  {2, 2, msgTwoArgs},
 	regexOnly:   {1, 1, msgOneRegex},
 	listOrEmpty: {0, 1, msgOneList},
+
+	listOnly:     {1, 1, msgOneList},
+	stringNumber: {2, 2, msgTwoArgs},
+	twoNumbers:   {2, 2, msgTwoArgs},
 }
 
 // arguments checks the arguments of the call of a method whose name is at offset.
@@ -143,7 +150,7 @@ func (c *checker) arguments(x *Call, offset int, name string, want arguments) {
 	if n := argumentCounts[want]; len(x.Args) < n.min || len(x.Args) > n.max {
 		panic(errorf(offset, n.msg, name))
 	}
-	if want == listOrEmpty && len(x.Args) == 1 {
+	if (want == listOrEmpty || want == listOnly) && len(x.Args) == 1 {
 		c.listArg(x.Args[0], name)
 		return
 	}
@@ -160,6 +167,10 @@ func (c *checker) arguments(x *Call, offset int, name string, want arguments) {
 			panic(at(arg, msgStringArgN, i+1, name))
 		case want == regexOnly && !isRegex:
 			panic(at(arg, msgRegexArg, name))
+		case want == stringNumber && i == 0 && !isString:
+			panic(at(arg, msgStringArgN, 1, name))
+		case (want == twoNumbers || want == stringNumber && i == 1) && arg.Type()&Number == 0:
+			panic(at(arg, msgNumberArgN, i+1, name))
 		}
 	}
 }

@@ -47,12 +47,15 @@ type member struct {
 type arguments int
 
 const (
-	notCalled   arguments = iota // a property
-	noArgs                       // ()
-	oneString                    // (string)
-	twoStrings                   // (string, string)
-	regexOnly                    // (/regex/)
-	listOrEmpty                  // () or ([string, ...])
+	notCalled    arguments = iota // a property
+	noArgs                        // ()
+	oneString                     // (string)
+	twoStrings                    // (string, string)
+	regexOnly                     // (/regex/)
+	listOrEmpty                   // () or ([string, ...])
+	listOnly                      // ([string, ...])
+	stringNumber                  // (string, number)
+	twoNumbers                    // (number, number)
 )
 
 var stringMembers = map[string]member{
@@ -64,6 +67,20 @@ var stringMembers = map[string]member{
 	"toLowerCase": {noArgs, String},
 	"toUpperCase": {noArgs, String},
 	"matches":     {regexOnly, Boolean},
+}
+
+// textMembers are those that strings have in the extension text alone.
+var textMembers = map[string]member{
+	"words":     {noArgs, Words},
+	"part":      {stringNumber, String},
+	"toNumber":  {noArgs, Number},
+	"substring": {twoNumbers, String},
+	"hash":      {noArgs, Number},
+}
+
+var wordsMembers = map[string]member{
+	"has":    {oneString, Boolean},
+	"hasAll": {listOnly, Boolean},
 }
 
 var snapshotMembers = map[string]member{
@@ -99,6 +116,8 @@ func membersOf(t Type) map[string]member {
 		return snapshotMembers
 	case t == Query:
 		return queryMembers
+	case t == Words:
+		return wordsMembers
 	case t&String != 0 && t&^Any == 0:
 		return stringMembers
 	}

@@ -47,6 +47,7 @@ const (
 	msgStringArg    = "%s() expects a string argument."
 	msgTwoArgs      = "%s() expects two arguments."
 	msgStringArgN   = "Argument %d of %s() must be a string."
+	msgNumberArgN   = "Argument %d of %s() must be a number."
 	msgOneRegex     = "%s() expects 1 regular expression literal argument."
 	msgRegexArg     = "%s() expects a regular expression literal argument."
 	msgOneList      = "%s() expects only a single argument (containing an array of child names)."

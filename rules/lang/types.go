@@ -14,7 +14,7 @@ const (
 
 var typeNames = [...]string{
 	"null", "boolean", "number", "string", "object", "claims",
-	"snapshot", "query", "regular expression", "list", "method",
+	"snapshot", "query", "regular expression", "list", "method", "words",
 }
 
 // String returns the names of the types in t: "null, number or string". All that

@@ -343,6 +343,9 @@ func (p *Change) parts(v *view) *outbox.Event {
 	return e
 }
 
+// Touch tells the watches of writes that change something else than the tree at their paths.
+func (b *Batch) Touch(writes []tree.ResolvedWrite) { b.watches.Touch(writes) }
+
 // lag has the views of a group read again.
 func (b *Batch) lag(g *group) {
 	b.forget(g)

@@ -18,7 +18,7 @@ import (
 // settled waits until nothing is verified or built any more.
 func (d *db) settled() []declared.Status {
 	d.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
 		working := false
 		list := d.DataStatus()
 		for _, s := range list {
@@ -76,7 +76,7 @@ func TestBuild(t *testing.T) {
 	d := openDB(t, open)
 	members := func(int) string { return numbered(20, func(i int) string { return "true" }) }
 	d.set(`groups ` + numbered(300, func(i int) string { return fmt.Sprintf(`{"owner":"o%d","members":%s}`, i%7, members(i)) }))
-	d.set(`home/ann `+numbered(5000, func(i int) string { return fmt.Sprint(i) }), `tagged `+numbered(900, func(i int) string { return fmt.Sprint(i % 10) }))
+	d.set(`home/ann `+numbered(2500, func(i int) string { return fmt.Sprint(i) }), `tagged `+numbered(900, func(i int) string { return fmt.Sprint(i % 10) }))
 	d.set(`users ` + numbered(400, func(i int) string { return fmt.Sprintf(`{"login":"L%d"}`, i) }))
 	d.deploy(first)
 	if s := d.DataStatus(); s[1].State == declared.Ready {

@@ -26,6 +26,7 @@ type Data struct {
 	stored   stored
 	states   map[*derive.Definition]*state
 	byName   map[string]*state
+	ready    bool // all definitions are
 }
 
 // Load returns the data document that a file has, nil if there is none.
@@ -80,6 +81,7 @@ func (d *Data) indexed() *Data {
 		st := &d.stored.States[i]
 		d.states[def], d.byName[def.Name] = st, st
 	}
+	d.ready = !slices.ContainsFunc(d.stored.States, func(s state) bool { return s.Phase != Ready })
 	return d
 }
 
@@ -189,7 +191,7 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 }
 
 func (d *Data) derive(w Write, c *derive.Change) (*Follows, error) {
-	c.Before, c.Now, c.Behind, c.Held = before{readerOf(w), w, d}, w.Now, d.behind, d.marks()
+	c.Before, c.Now, c.Behind, c.Held = before{readerOf(w), w, d}, w.Now, d.behind, !d.ready
 	r, err := d.document.Derive(c)
 	if r == nil {
 		return nil, err
@@ -233,6 +235,15 @@ func (f *Follows) Store(tx *store.Tx) error {
 		}
 	}
 	return nil
+}
+
+// SharedPlaces returns the places whose number of sources changes, which may be all that changes
+// there. Writes that are prepared have read it.
+func (f *Follows) SharedPlaces() (list []tree.ResolvedWrite) {
+	for _, s := range f.Shared {
+		list = append(list, tree.ResolvedWrite{Target: tree.Target{Path: s.Place}})
+	}
+	return list
 }
 
 // Due returns the earliest time at which a node expires that the update has touched, in

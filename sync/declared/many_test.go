@@ -3,6 +3,7 @@ package declared_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -205,4 +206,34 @@ func BenchmarkUnmet(b *testing.B) {
 			b.Fatal("it meets a definition")
 		}
 	}
+}
+
+// Small writes and removals of many nodes, which are prepared outside of the committer, by
+// clients at once and while definitions are built anew.
+func TestManyWriters(t *testing.T) {
+	d := openDB(t, open)
+	d.deploy(first)
+	concurrently(8, func(w int) {
+		rnd := rand.New(rand.NewPCG(3, uint64(w)))
+		for i := range 60 {
+			lines := []string{
+				fmt.Sprintf(`tagged/k%04d "x%d"`, rnd.IntN(150), rnd.IntN(3)),
+				fmt.Sprintf(`tagged/k%04d null`, rnd.IntN(150)),
+				fmt.Sprintf(`groups/g%d/members/k%04d true`, rnd.IntN(3), rnd.IntN(150)),
+				`tagged null`,
+				`tagged ` + numbered(150, func(i int) string { return fmt.Sprintf(`"x%d"`, i%3) }),
+				fmt.Sprintf(`groups/g%d null`, rnd.IntN(3)),
+				fmt.Sprintf(`groups/g%d/members `, rnd.IntN(3)) + numbered(150, func(int) string { return "true" }),
+			}
+			if _, err := d.update(user("ann"), lines[rnd.IntN(len(lines))]); err != nil && !errors.Is(err, fault.ErrBusy) {
+				t.Error(err)
+			}
+			if i%20 == 10 && w == 0 {
+				if err := d.ControlData(t.Context(), []string{"tags", "members", "groupsOfUser"}[rnd.IntN(3)], declared.Rebuild); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	d.ready()
 }

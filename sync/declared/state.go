@@ -80,16 +80,6 @@ func (s *state) again(def *derive.Definition) {
 	}
 }
 
-// marks reports whether places of maps are to be marked.
-func (d *Data) marks() bool {
-	for i := range d.stored.States {
-		if d.stored.States[i].Phase != Ready {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *state) place() derive.Place {
 	if s.At == nil {
 		return derive.Place{}
@@ -175,7 +165,7 @@ func (d *Data) Status() []Status {
 // Unfinished returns the names of definitions whose places may lack something, and that may be
 // at, above or below p.
 func (d *Data) Unfinished(p tree.Path) (names []string) {
-	if d == nil {
+	if d == nil || d.ready {
 		return nil
 	}
 	for _, def := range d.document.Definitions() {

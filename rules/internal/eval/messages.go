@@ -13,6 +13,8 @@ const (
 	msgPathArg   = "a child's path must be a string"
 	msgNoString  = "it must be a string"
 	msgArgument  = "an argument must be a string"
+	msgNumberArg = "an argument must be a number"
+	msgNoNumber  = "it must be the text of a number"
 	msgKey       = "a key must be a string or a number"
 	msgLeftAdd   = "the left operand of + must be a number or a string"
 	msgRightAdd  = "the right operand of + must be a number or a string"

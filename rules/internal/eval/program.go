@@ -247,6 +247,9 @@ func (l *lowering) method(x *lang.Call) ast.Node {
 	}
 	c := l.call(x)
 	of := c.operand(fun.X)
+	if f := textMethods[fun.Name]; f != nil {
+		return c.extension(f, of, x)
+	}
 	if fun.Name == "matches" {
 		re := x.Args[0].(*lang.Regex).Machine
 		return c.node(func(e *Evaluation, args []any) any {

@@ -46,6 +46,8 @@ func kindOf(v any) string {
 		return "a snapshot"
 	case opaque:
 		return v.what
+	case words:
+		return "words"
 	}
 	return "something else"
 }
