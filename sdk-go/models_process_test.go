@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/modelform"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 )
@@ -110,10 +111,13 @@ func (p *modelProcess) restart(bool) bool {
 	return false
 }
 
-func (p *modelProcess) fill(data, rules []byte) {
+func (p *modelProcess) fill(data []byte, form modelform.Form) {
 	p.t.Helper()
+	if form.Document != "" {
+		p.put("/.settings/data.json", form.Document)
+	}
 	p.put("/.json", string(data))
-	p.put("/.settings/rules.json", string(rules))
+	p.put("/.settings/rules.json", form.Rules)
 }
 
 func (p *modelProcess) clock(ms int64) {

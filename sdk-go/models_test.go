@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/modelform"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/embed"
@@ -48,7 +49,7 @@ type modelAuth struct {
 
 // A modelHome is where a data model is kept while its operations are played.
 type modelHome interface {
-	fill(data, rules []byte)
+	fill(data []byte, form modelform.Form)
 	client(*modelAuth) *dogwood.Client
 	clock(ms int64)
 
@@ -61,6 +62,7 @@ type modelHome interface {
 // its own.
 type modelRun struct {
 	t         *testing.T
+	form      modelform.Form
 	home      modelHome
 	clients   map[string]*dogwood.Client
 	listeners map[string]puller[dogwood.Event]
@@ -75,25 +77,30 @@ func TestModels(t *testing.T) {
 		"network": newModelServer, "embedded": newModelFile, "process": modelProcesses(t),
 	}
 	for _, name := range []string{"chat", "org", "msgy", "social", "owner-storage", "im"} {
+		dir := filepath.Join("..", "testdata", "models", name)
+		forms, err := modelform.Load(dir)
+		want(t, err)
 		for at, newHome := range homes {
-			t.Run(name+"/"+at, func(t *testing.T) {
-				dir := filepath.Join("..", "testdata", "models", name)
-				r := &modelRun{t: t, clients: make(map[string]*dogwood.Client), listeners: make(map[string]puller[dogwood.Event])}
-				want(t, json.Unmarshal(readFile(t, dir, "ops.json"), r))
-				r.home = newHome(t)
-				r.home.fill(readFile(t, dir, "data.json"), readFile(t, dir, "rules.json"))
-				for i := range r.Steps {
-					if s := &r.Steps[i]; s.Op != "land" { // which is about another database
-						if r.home.restart(len(r.listeners) > 0) {
-							clear(r.clients)
-						}
-						r.play(s)
-					}
-					if t.Failed() {
-						t.Fatalf("step %q failed", r.Steps[i].ID)
-					}
-				}
-			})
+			for _, form := range forms {
+				t.Run(name+"/"+at+"/"+form.Name, func(t *testing.T) { playModel(t, dir, newHome(t), form) })
+			}
+		}
+	}
+}
+
+func playModel(t *testing.T, dir string, home modelHome, form modelform.Form) {
+	r := &modelRun{t: t, form: form, home: home, clients: make(map[string]*dogwood.Client), listeners: make(map[string]puller[dogwood.Event])}
+	want(t, json.Unmarshal(readFile(t, dir, "ops.json"), r))
+	home.fill(readFile(t, dir, "data.json"), form)
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Op != "land" { // which is about another database
+			if home.restart(len(r.listeners) > 0) {
+				clear(r.clients)
+			}
+			r.play(s)
+		}
+		if t.Failed() {
+			t.Fatalf("step %q failed", r.Steps[i].ID)
 		}
 	}
 }
@@ -140,9 +147,12 @@ func newModelServer(t *testing.T) modelHome {
 	return s
 }
 
-func (s *modelServer) fill(data, rules []byte) {
+func (s *modelServer) fill(data []byte, form modelform.Form) {
+	if form.Document != "" {
+		s.server.SetData(form.Document)
+	}
 	s.server.Set("/", string(data))
-	s.server.SetRules(string(rules))
+	s.server.SetRules(form.Rules)
 }
 
 func (s *modelServer) client(auth *modelAuth) *dogwood.Client {
@@ -186,9 +196,12 @@ func (f *modelFile) open() {
 	f.db = db
 }
 
-func (f *modelFile) fill(data, rules []byte) {
+func (f *modelFile) fill(data []byte, form modelform.Form) {
+	if form.Document != "" {
+		want(f.t, f.db.SetData(f.t.Context(), form.Document))
+	}
 	want(f.t, f.db.Ref("").Set(f.t.Context(), json.RawMessage(data)))
-	want(f.t, f.db.SetRules(f.t.Context(), string(rules)))
+	want(f.t, f.db.SetRules(f.t.Context(), form.Rules))
 }
 
 func (f *modelFile) client(auth *modelAuth) *dogwood.Client {
@@ -237,9 +250,29 @@ func (r *modelRun) play(s *modelStep) {
 	case "check":
 		r.check(s)
 	default:
-		if r.verdict(s, r.write(s, ref)) {
-			r.check(s)
-		}
+		r.change(*s)
+	}
+}
+
+// change carries out a write in the form that is played. One that this form accepts alone
+// is taken back.
+func (r *modelRun) change(s modelStep) {
+	r.t.Helper()
+	if w, ok := r.form.Writes[s.ID]; ok {
+		s.Op, s.Path, s.Key, s.Value = w.Op, w.Path, w.Key, w.Value
+	}
+	all := r.client("admin").Ref("")
+	before, err := all.Snapshot(r.t.Context())
+	want(r.t, err)
+	_, alone := r.form.Accepted[s.ID]
+	if alone {
+		s.Expect.Allow = &alone
+	}
+	if r.verdict(&s, r.write(&s, r.client(s.As).Ref(s.Path))) {
+		r.check(&s)
+	}
+	if alone {
+		want(r.t, all.Set(r.t.Context(), json.RawMessage(before.JSON())))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"testing"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -135,4 +136,23 @@ func changes(from, to tree.Node) map[string]string {
 		}
 	}
 	return list
+}
+
+// members returns the members of a JSON object.
+func members(t *testing.T, src json.RawMessage) map[string]json.RawMessage {
+	t.Helper()
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(src, &m); err != nil {
+		t.Fatalf("%s: %v", src, err)
+	}
+	return m
+}
+
+func parseNode(t *testing.T, src string) tree.Node {
+	t.Helper()
+	n, err := tree.ParseNode(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

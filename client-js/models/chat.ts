@@ -47,11 +47,18 @@ export interface ChatData {
 /** How many messages a page has. */
 const PAGE = 50
 
+/** How a chat is kept. */
+export interface ChatOptions {
+  /** The server keeps the rooms of each user, by the data document of the model. */
+  declared?: boolean
+}
+
 /** A chat as one user sees it, who has to be signed in as `me`. */
 export class Chat {
   constructor(
     private readonly db: Database<ChatData>,
-    readonly me: string
+    readonly me: string,
+    private readonly options: ChatOptions = {}
   ) {}
 
   /** Sets the name of this user, which also makes the user. */
@@ -89,7 +96,7 @@ export class Chat {
     return update(ref(this.db), {
       [`rooms/${room}`]: { name, type, owner: this.me, created: serverTimestamp() },
       [`members/${room}/${this.me}`]: true,
-      [`users/${this.me}/rooms/${room}`]: true
+      ...(!this.options.declared && { [`users/${this.me}/rooms/${room}`]: true })
     })
   }
 
@@ -113,8 +120,9 @@ export class Chat {
     return this.setMember(room, user, null)
   }
 
-  // The room and the user list each other: both sides, or none.
+  // The room and the user list each other: both sides, or none. The server may keep one.
   private setMember(room: string, user: string, value: true | null): Promise<void> {
+    if (this.options.declared) return set(ref<true | null>(this.db, `members/${room}/${user}`), value)
     return update(ref(this.db), {
       [`members/${room}/${user}`]: value,
       [`users/${user}/rooms/${room}`]: value
@@ -123,9 +131,14 @@ export class Chat {
 
   /**
    * Deletes a room with its messages and all memberships, as its owner. The rules
-   * refuse to leave a member behind; so if a user joins meanwhile, it starts again.
+   * refuse to leave a member behind; so if a user joins meanwhile, it starts again. Where the
+   * server keeps the rooms of each user, it need not read the members.
    */
   deleteRoom(room: string): Promise<void> {
+    if (this.options.declared) {
+      const gone = { [`rooms/${room}`]: null, [`messages/${room}`]: null, [`members/${room}`]: null }
+      return update(ref(this.db), gone)
+    }
     return retry(
       () => this.members(room),
       members => {

@@ -70,11 +70,18 @@ export function timeNow(): string {
   return new Date().toISOString().replace('Z', `${String(ticks).padStart(3, '0')}Z`)
 }
 
+/** How mail is kept. */
+export interface MsgyOptions {
+  /** The server keeps the timelines, by the data document of the model. */
+  declared?: boolean
+}
+
 /** The mail of one user, by name, who has to be signed in with the account of that name. */
 export class Msgy {
   constructor(
     private readonly db: Database<MsgyData>,
-    readonly me: string
+    readonly me: string,
+    private readonly options: MsgyOptions = {}
   ) {}
 
   /** The user of a name. */
@@ -108,14 +115,15 @@ export class Msgy {
     const sender = this.me
     const day = dayOf(created)
     const key = keyOf(sender, created)
+    const message = { [`msgs/${key}`]: { sender, recipient, created, day, text, at: serverTimestamp() } }
+    const copies = {
+      [`timelines/${sender}/Sent/${day}/${key}`]: created,
+      [`timelines/${recipient}/Inbox/${day}/${key}`]: created,
+      [`recent/${sender}/Sent/${key}`]: created,
+      [`recent/${recipient}/Inbox/${key}`]: created
+    }
     try {
-      await update(ref(this.db), {
-        [`msgs/${key}`]: { sender, recipient, created, day, text, at: serverTimestamp() },
-        [`timelines/${sender}/Sent/${day}/${key}`]: created,
-        [`timelines/${recipient}/Inbox/${day}/${key}`]: created,
-        [`recent/${sender}/Sent/${key}`]: created,
-        [`recent/${recipient}/Inbox/${key}`]: created
-      })
+      await update(ref(this.db), this.options.declared ? message : { ...message, ...copies })
     } catch (error) {
       const there = isDenied(error) ? await this.message(key).catch(() => null) : null
       if (there?.recipient !== recipient || there.text !== text) throw error

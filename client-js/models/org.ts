@@ -33,11 +33,18 @@ export interface OrgData {
   groups: Record<string, Group>
 }
 
+/** How an organisation is kept. */
+export interface OrgOptions {
+  /** The server keeps the groups of each user, by the data document of the model. */
+  declared?: boolean
+}
+
 /** An organisation as one user sees it, who has to be signed in as `me`. */
 export class Org {
   constructor(
     private readonly db: Database<OrgData>,
-    readonly me: string
+    readonly me: string,
+    private readonly options: OrgOptions = {}
   ) {}
 
   /** Makes the record of this user. Returns false if there is one. */
@@ -70,8 +77,10 @@ export class Org {
 
   /** Makes a group that belongs to this user, who is its first member. */
   createGroup(group: string, name: string): Promise<void> {
+    const value: Group = { name, owner: this.me, members: { [this.me]: true } }
+    if (this.options.declared) return set(ref<Group>(this.db, `groups/${group}`), value)
     return update(ref(this.db), {
-      [`groups/${group}`]: { name, owner: this.me, members: { [this.me]: true } },
+      [`groups/${group}`]: value,
       [`users/${this.me}/groups/${group}`]: true
     })
   }
@@ -96,8 +105,10 @@ export class Org {
     return this.setMember(group, this.me, null)
   }
 
-  // Both sides of the index change together; the rules refuse one alone.
+  // Both sides of the index change together; the rules refuse one alone, unless the
+  // server keeps the other.
   private setMember(group: string, user: string, value: true | null): Promise<void> {
+    if (this.options.declared) return set(ref<true | null>(this.db, `groups/${group}/members/${user}`), value)
     return update(ref(this.db), {
       [`groups/${group}/members/${user}`]: value,
       [`users/${user}/groups/${group}`]: value
@@ -107,9 +118,11 @@ export class Org {
   /**
    * Deletes a group of this user. Takes two writes, since one update cannot name a
    * path and one below it: the members, then the group. Who is added in between makes
-   * the second one fail; then it starts again.
+   * the second one fail; then it starts again. Where the server keeps the groups of each
+   * user, it takes one write.
    */
   deleteGroup(group: string): Promise<void> {
+    if (this.options.declared) return remove(ref(this.db, `groups/${group}`))
     return retry(
       async () => Object.keys((await this.group(group))?.members ?? {}),
       async members => {

@@ -15,7 +15,12 @@ var chatModel = dataModel{
 
 // chatClient is a client of a chat with a few rooms that all use.
 func chatClient(w *modelWorker) modelDo {
-	c := func() *chat.Chat { return chat.New(w.db, w.me()) }
+	c := func() *chat.Chat {
+		if w.crash.model.second {
+			return chat.New(w.db, w.me(), chat.Declared())
+		}
+		return chat.New(w.db, w.me())
+	}
 	room := func() string { return w.some("room", 6) }
 	post := func(ctx context.Context) error {
 		r := room()

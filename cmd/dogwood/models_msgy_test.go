@@ -19,7 +19,12 @@ var msgyModel = dataModel{
 // msgyClient is a client of the mail. Times are those of a few days, so that some
 // are used twice.
 func msgyClient(w *modelWorker) modelDo {
-	m := func() *msgy.Msgy { return msgy.New(w.db, msgyNames[w.me()]) }
+	m := func() *msgy.Msgy {
+		if w.crash.model.second {
+			return msgy.New(w.db, msgyNames[w.me()], msgy.Declared())
+		}
+		return msgy.New(w.db, msgyNames[w.me()])
+	}
 	when := func() time.Time {
 		return time.Date(2026, 1, 1+w.rnd.IntN(5), 0, 0, 0, 1000*w.rnd.IntN(100_000), time.UTC)
 	}

@@ -14,7 +14,12 @@ var orgModel = dataModel{
 
 // orgClient is a client of an organisation with a few groups.
 func orgClient(w *modelWorker) modelDo {
-	o := func() *org.Org { return org.New(w.db, w.me()) }
+	o := func() *org.Org {
+		if w.crash.model.second {
+			return org.New(w.db, w.me(), org.Declared())
+		}
+		return org.New(w.db, w.me())
+	}
 	group := func() string { return w.some("group", 8) }
 	return modelDo{
 		"sign up":      func(ctx context.Context) error { return o().SignUp(ctx, w.text()) },

@@ -47,6 +47,7 @@ func modelOps() int {
 // A dataModel is one of testdata/models, and what its clients do.
 type dataModel struct {
 	name   string
+	second bool                         // on its data document, with writes of one side
 	seed   func(data map[string]any)    // adds to the data of the model
 	users  map[string]map[string]any    // uids of clients and the further claims of their tokens
 	client func(w *modelWorker) modelDo // what one client does, by name
@@ -64,6 +65,13 @@ func TestModelsCrash(t *testing.T) {
 	t.Parallel()
 	for _, m := range []dataModel{chatModel, orgModel, msgyModel, socialModel, storageModel, imModel} {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			newModelCrash(t, m).run()
+		})
+	}
+	for _, m := range []dataModel{chatModel, orgModel, msgyModel} {
+		m.second = true
+		t.Run(m.name+" on its document", func(t *testing.T) {
 			t.Parallel()
 			newModelCrash(t, m).run()
 		})
@@ -93,10 +101,19 @@ func newModelCrash(t *testing.T, m dataModel) *modelCrash {
 	c := &modelCrash{t: t, model: m, seed: uint64(time.Now().UnixNano()), data: filepath.Join(t.TempDir(), "data"), done: make(map[string]int)}
 	c.rnd = rand.New(rand.NewPCG(c.seed, 0))
 	dir := filepath.Join("..", "..", "testdata", "models", m.name)
-	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", filepath.Join(dir, "rules.json")}
+	rules := filepath.Join(dir, "rules.json")
+	if m.second {
+		rules = filepath.Join(dir, "rules.declared.json")
+	}
+	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", rules}
 	var err error
 	if c.invariants, err = checks.ReadInvariants(filepath.Join(dir, "ops.json")); err != nil {
 		t.Fatal(err)
+	}
+	if m.second {
+		c.start()
+		c.declare(dir)
+		return c
 	}
 	c.fill(dir)
 	c.start()

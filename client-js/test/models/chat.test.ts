@@ -9,17 +9,17 @@ import { calls, denied, models, thrownBy } from './scene.js'
 
 const scene = models()
 
-async function chats() {
-  const chat = await scene('chat')
-  const as = (user: string) => new Chat(chat.as<ChatData>(user), user)
+async function chats(declared = false) {
+  const chat = await scene('chat', declared)
+  const as = (user: string) => new Chat(chat.as<ChatData>(user), user, { declared })
   return { ...chat, mchen: as('mchen'), brinchen: as('brinchen'), hmadi: as('hmadi'), newbie: as('newbie') }
 }
 
 const names = (rooms: { key: string }[]) => rooms.map(({ key }) => key)
 const texts = (messages: Message[]) => messages.map(({ message }) => message)
 
-test('rooms: the public ones, and one’s own', async () => {
-  const { mchen, brinchen } = await chats()
+test.each([false, true])('rooms: the public ones, and one’s own, declared: %s', async declared => {
+  const { mchen, brinchen } = await chats(declared)
   expect(names(await mchen.publicRooms())).toEqual(['three', 'two'])
   expect(names(await mchen.ownRooms())).toEqual(['one', 'three'])
   expect(await mchen.room('one')).toMatchObject({ name: 'room alpha', owner: 'mchen' })
@@ -29,29 +29,32 @@ test('rooms: the public ones, and one’s own', async () => {
   await expect(brinchen.members('one')).rejects.toMatchObject(denied)
 })
 
-test('rooms are made, joined, left and deleted, with both sides of each membership', async () => {
-  const { mchen, brinchen, hmadi, newbie, check, admin } = await chats()
-  await newbie.setName('New Bie')
-  await mchen.createRoom('four', 'room delta', 'private')
-  await check()
-  await expect(newbie.joinRoom('four')).rejects.toMatchObject(denied) // private
-  await mchen.addMember('four', 'newbie') // by the owner's hand
-  await brinchen.joinRoom('two').catch(() => {}) // is there already
-  await newbie.joinRoom('two')
-  expect(names(await newbie.ownRooms())).toEqual(['four', 'two'])
-  await check()
-  await newbie.leaveRoom('two')
-  await expect(mchen.leaveRoom('four')).rejects.toMatchObject(denied) // the owner
-  await expect(hmadi.deleteRoom('one')).rejects.toMatchObject(denied) // not the owner
-  await mchen.deleteRoom('four')
-  await mchen.deleteRoom('one') // with messages
-  await check()
-  expect(await admin('GET', '/messages/one')).toBe(null)
-  expect(await admin('GET', '/users/newbie')).toEqual({ name: 'New Bie' })
-})
+test.each([false, true])(
+  'rooms are made, joined, left and deleted, with both sides of each membership, declared: %s',
+  async declared => {
+    const { mchen, brinchen, hmadi, newbie, check, admin } = await chats(declared)
+    await newbie.setName('New Bie')
+    await mchen.createRoom('four', 'room delta', 'private')
+    await check()
+    await expect(newbie.joinRoom('four')).rejects.toMatchObject(denied) // private
+    await mchen.addMember('four', 'newbie') // by the owner's hand
+    await brinchen.joinRoom('two').catch(() => {}) // is there already
+    await newbie.joinRoom('two')
+    expect(names(await newbie.ownRooms())).toEqual(['four', 'two'])
+    await check()
+    await newbie.leaveRoom('two')
+    await expect(mchen.leaveRoom('four')).rejects.toMatchObject(denied) // the owner
+    await expect(hmadi.deleteRoom('one')).rejects.toMatchObject(denied) // not the owner
+    await mchen.deleteRoom('four')
+    await mchen.deleteRoom('one') // with messages
+    await check()
+    expect(await admin('GET', '/messages/one')).toBe(null)
+    expect(await admin('GET', '/users/newbie')).toEqual({ name: 'New Bie' })
+  }
+)
 
-test('a room is deleted though others keep joining', async () => {
-  const { hmadi, mchen, newbie, check, admin } = await chats()
+test.each([false, true])('a room is deleted though others keep joining, declared: %s', async declared => {
+  const { hmadi, mchen, newbie, check, admin } = await chats(declared)
   await newbie.setName('New Bie')
   const joins = [newbie.joinRoom('two'), mchen.joinRoom('two')].map(join => join.catch(() => {}))
   await hmadi.deleteRoom('two')

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freshNamespace, Server } from '../support/server.js'
 import { type Door, doors } from './doors.js'
-import { names, type Ops, parsed, root, type Step, text, tokenOf } from './steps.js'
+import { type Form, forms, names, type Ops, parsed, root, type Step, tokenOf } from './steps.js'
 
 // The data model and the invariants a second time, without any of this.
 const { broken, updated, written } = await import(join(root, 'testdata/e2e/models-reference.mjs'))
@@ -29,9 +29,9 @@ afterAll(async () => {
 
 for (const [door, opens] of Object.entries(doors)) {
   describe(`${door}, MODELS_SEED=${seed}`, () => {
-    for (const name of names) {
-      test(name, async () => {
-        const play = new Play(name, opens)
+    for (const [name, form] of names.flatMap(name => forms(name).map(form => [name, form] as const))) {
+      test(`${name}, ${form.name}`, async () => {
+        const play = new Play(name, form, opens)
         try {
           await play.all()
         } finally {
@@ -51,7 +51,8 @@ class Play {
   private tree: unknown // what the database must hold
 
   constructor(
-    private readonly name: string,
+    name: string,
+    private readonly form: Form,
     private readonly opens: (databaseURL: string, token?: string) => Door
   ) {
     this.ops = parsed(name, 'ops')
@@ -59,8 +60,10 @@ class Play {
   }
 
   async all() {
+    const { document, rules } = this.form
+    if (document) await server.rest(this.ns, 'PUT', '/.settings/data', document)
     await server.rest(this.ns, 'PUT', '/', this.tree)
-    await server.rest(this.ns, 'PUT', '/.settings/rules', JSON.parse(text(this.name, 'rules')))
+    await server.rest(this.ns, 'PUT', '/.settings/rules', rules)
     const steps = this.ops.steps.filter(({ op }) => op !== 'land') // which writes to another database
     const random = generator(seed)
     for (const [i, step] of steps.entries()) {
@@ -117,8 +120,21 @@ class Play {
     return this.write(step)
   }
 
-  private async write(step: Step) {
-    const { op, path, key, value = null, now, expect: wanted } = step
+  // The database becomes what the write in the file makes of it, whichever stands for it. What
+  // this form accepts alone is taken back.
+  private async write(file: Step) {
+    const step = { ...file, ...this.form.writes[file.id] }
+    const becomes = this.form.accepted[file.id]
+    if (!becomes) return this.send(step, file)
+    const before = this.tree
+    const expect = { ...step.expect, allow: true }
+    await this.send({ ...step, expect }, { ...file, op: 'update', path: '/', value: becomes })
+    await server.rest(this.ns, 'PUT', '/', before)
+    this.tree = before
+  }
+
+  private async send(step: Step, { op, path, key, value = null, now }: Step) {
+    const { expect: wanted } = step
     const outcome = this.actor(step.as).write(step)
     if (wanted.conflict) expect(await outcome).toBe(false)
     else if (!wanted.allow) await expect(outcome).rejects.toThrow(refused)

@@ -21,13 +21,14 @@ export function models() {
   })
   afterAll(() => server?.stop())
 
-  /** Loads a model into a namespace of its own. */
-  return async function scene(model: (typeof names)[number]) {
+  /** Loads a model into a namespace of its own, in its first form or on its data document. */
+  return async function scene(model: (typeof names)[number], declared = false) {
     const ns = freshNamespace()
     const { invariants } = parsed(model, 'ops')
     const admin = (method: string, path: string, body?: unknown) => server.rest(ns, method, path, body)
+    if (declared) await admin('PUT', '/.settings/data', parsed(model, 'database.data'))
     await admin('PUT', '/', parsed(model, 'data'))
-    await admin('PUT', '/.settings/rules', parsed(model, 'rules'))
+    await admin('PUT', '/.settings/rules', parsed(model, declared ? 'rules.declared' : 'rules'))
     return {
       /** A REST call as administrator. */
       admin,

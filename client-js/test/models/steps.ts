@@ -1,6 +1,6 @@
 // The files of testdata/models.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../../..')
@@ -51,6 +51,33 @@ export const text = (model: string, part: string): string =>
   readFileSync(join(root, 'testdata/models', model, `${part}.json`), 'utf8')
 
 export const parsed = (model: string, part: string): any => JSON.parse(text(model, part))
+
+/**
+ * What a model is played with. In the second form a data document says what follows, and the
+ * operations of `writes` stand for those that write all copies. What `accepted` has is refused
+ * where a copy is missing; here it becomes the update that stands there.
+ */
+export interface Form {
+  name: string
+  rules: unknown
+  document?: unknown
+  writes: Record<string, Partial<Step>>
+  accepted: Record<string, unknown>
+}
+
+/** The forms of a model. The second is also played by those who write all copies. */
+export function forms(model: string): Form[] {
+  const first = { name: 'fan-out', rules: parsed(model, 'rules'), writes: {}, accepted: {} }
+  if (!existsSync(join(root, 'testdata/models', model, 'declared.json'))) return [first]
+  const { writes, accepted } = parsed(model, 'declared')
+  const rules = parsed(model, 'rules.declared')
+  const document = parsed(model, 'database.data')
+  return [
+    first,
+    { name: 'declared', rules, document, writes, accepted },
+    { name: 'declared, all copies written', rules, document, writes: {}, accepted }
+  ]
+}
 
 /** The token of an actor for `dogwood dev`, which does not look at signatures. */
 export function tokenOf(actor: Actor): string | undefined {

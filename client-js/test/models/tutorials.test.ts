@@ -5,6 +5,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -64,10 +65,24 @@ test('there is a page for each model, and nothing else', () => {
 // What only one model has to tell, before the programs.
 const own: Record<string, string[]> = { 'owner-storage': ['Landing'] }
 
+// Models that have a second form tell of it last.
+const isDeclared = (model: string) => existsSync(join(root, 'testdata/models', model, 'declared.json'))
+
 test('each page shows the same things', () => {
   for (const model of names) {
+    const second = isDeclared(model)
     const kinds = new Set(blocksOf(model).map(({ kind }) => kind))
-    expect([...kinds].sort(), model).toEqual(['go', 'json', 'json data', 'json rules', 'sh', 'text', 'ts'])
+    const all = [
+      'go',
+      'json',
+      'json data',
+      ...(second ? ['json declared'] : []),
+      'json rules',
+      'sh',
+      'text',
+      'ts'
+    ]
+    expect([...kinds].sort(), model).toEqual(all)
     const text = readFileSync(join(pages, `${model}.md`), 'utf8')
     const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)
     expect(headings, model).toEqual([
@@ -78,7 +93,8 @@ test('each page shows the same things', () => {
       'Reading what one needs',
       ...(own[model] ?? []),
       'In TypeScript',
-      'In Go'
+      'In Go',
+      ...(second ? ['The second form'] : [])
     ])
   }
 })
@@ -127,6 +143,8 @@ class Reader {
     if (kind === 'json data') return expect(parsed(this.model, 'data')).toMatchObject(JSON.parse(code))
     if (kind === 'json rules')
       return expect(parsed(this.model, 'rules').rules).toMatchObject(JSON.parse(code))
+    if (kind === 'json declared')
+      return expect(parsed(this.model, 'rules.declared').rules).toMatchObject(JSON.parse(code))
     expect(answers, 'shows what the block before it prints').toBe(true)
     if (kind === 'json') expect(JSON.parse(this.printed)).toEqual(JSON.parse(code))
     else if (kind === 'text') expect(this.printed.trim()).toBe(code.trim())

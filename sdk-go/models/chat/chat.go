@@ -9,6 +9,9 @@
 //
 // The rules are those of testdata/models/chat: what they do not allow is refused
 // with dogwood.ErrPermissionDenied.
+//
+// With Declared the server keeps the rooms of each user, by the data document of
+// testdata/models/chat, and members are written once.
 package chat
 
 import (
@@ -37,13 +40,27 @@ func roomKey(r *Room) *string { return &r.Key }
 
 // A Chat is the chat as one user sees it.
 type Chat struct {
-	db *dogwood.Client
-	me string
+	db       *dogwood.Client
+	me       string
+	declared bool
 }
+
+// An Option is one of New.
+type Option func(*Chat)
+
+// Declared is for a server that has the data document of the model and its rules: it
+// keeps the rooms of each user by the members of the rooms.
+func Declared() Option { return func(c *Chat) { c.declared = true } }
 
 // New returns the chat as a user sees it, with whose token the client is signed
 // in.
-func New(db *dogwood.Client, me string) *Chat { return &Chat{db, me} }
+func New(db *dogwood.Client, me string, options ...Option) *Chat {
+	c := &Chat{db: db, me: me}
+	for _, set := range options {
+		set(c)
+	}
+	return c
+}
 
 // SetName gives this user a name of up to 80 characters, which also makes the
 // user: others can let only users into rooms that have one.

@@ -33,10 +33,23 @@ func wantDenied(t *testing.T, err error) {
 }
 
 func TestMembership(t *testing.T) {
-	db := modeltest.Open("chat")
-	defer db.Close()
-	mary, hamadi := chat.New(db.As("mchen"), "mchen"), chat.New(db.As("hmadi"), "hmadi")
-	newcomer := chat.New(db.As("new"), "new")
+	t.Run("fan-out", func(t *testing.T) {
+		db := modeltest.Open("chat")
+		defer db.Close()
+		testMembership(t, func(uid string) *chat.Chat { return chat.New(db.As(uid), uid) })
+	})
+	t.Run("declared", func(t *testing.T) {
+		as := modeltest.Declared(t, "chat")
+		testMembership(t, func(uid string) *chat.Chat { return chat.New(as(uid), uid, chat.Declared()) })
+	})
+	t.Run("declared, all copies written", func(t *testing.T) {
+		as := modeltest.Declared(t, "chat")
+		testMembership(t, func(uid string) *chat.Chat { return chat.New(as(uid), uid) })
+	})
+}
+
+func testMembership(t *testing.T, as func(uid string) *chat.Chat) {
+	mary, hamadi, newcomer := as("mchen"), as("hmadi"), as("new")
 	wantDenied(t, newcomer.JoinRoom(ctx, "two")) // the user is not known
 	want(t, newcomer.SetName(ctx, "New Comer"))
 	want(t, newcomer.JoinRoom(ctx, "two"))
@@ -54,6 +67,11 @@ func TestMembership(t *testing.T) {
 		t.Errorf("room one = %+v, %v, %v", room, ok, err)
 	}
 	wantDenied(t, hamadi.DeleteRoom(ctx, "one"))
+	want(t, mary.DeleteRoom(ctx, "one"))
+	rooms, err := hamadi.OwnRooms(ctx)
+	if err != nil || len(rooms) != 1 || rooms[0].Key != "two" {
+		t.Errorf("after room one is deleted the rooms are %v, %v", rooms, err)
+	}
 }
 
 func TestDeleteMessage(t *testing.T) {

@@ -8,6 +8,9 @@
 //
 // The rules are those of testdata/models/msgy: what they do not allow is refused
 // with dogwood.ErrPermissionDenied.
+//
+// With Declared the server keeps the timelines, by the data document of
+// testdata/models/msgy, and a message is written once.
 package msgy
 
 import (
@@ -47,13 +50,27 @@ func messageKey(m *Message) *string { return &m.Key }
 
 // A Msgy is the mail of one user.
 type Msgy struct {
-	db *dogwood.Client
-	me string
+	db       *dogwood.Client
+	me       string
+	declared bool
 }
+
+// An Option is one of New.
+type Option func(*Msgy)
+
+// Declared is for a server that has the data document of the model and its rules: it
+// keeps the timelines by the messages.
+func Declared() Option { return func(m *Msgy) { m.declared = true } }
 
 // New returns the mail of the user with a name, with whose account's token the
 // client is signed in.
-func New(db *dogwood.Client, me string) *Msgy { return &Msgy{db, me} }
+func New(db *dogwood.Client, me string, options ...Option) *Msgy {
+	m := &Msgy{db: db, me: me}
+	for _, set := range options {
+		set(m)
+	}
+	return m
+}
 
 // User returns the record of a name, and whether there is one.
 func (m *Msgy) User(ctx context.Context, name string) (User, bool, error) {
@@ -95,6 +112,20 @@ func Key(sender string, at time.Time) string { return sender + "_" + dogwood.Tim
 // Day returns the key of a day in timelines.
 func Day(at time.Time) string { return at.UTC().Format("2006-01-02Z") }
 
+// copies are a message and, unless the server keeps them, its places in timelines.
+func (m *Msgy) copies(msg Message) map[string]any {
+	if m.declared {
+		return map[string]any{"msgs/" + msg.Key: msg}
+	}
+	return map[string]any{
+		"msgs/" + msg.Key: msg,
+		"timelines/" + m.me + "/Sent/" + msg.Day + "/" + msg.Key:           msg.Created,
+		"timelines/" + msg.Recipient + "/Inbox/" + msg.Day + "/" + msg.Key: msg.Created,
+		"recent/" + m.me + "/Sent/" + msg.Key:                              msg.Created,
+		"recent/" + msg.Recipient + "/Inbox/" + msg.Key:                    msg.Created,
+	}
+}
+
 // PostMessage sends a text to a user, or to a group that this user is in, and
 // returns the key of the message.
 func (m *Msgy) PostMessage(ctx context.Context, recipient, text string) (key string, err error) {
@@ -106,13 +137,7 @@ func (m *Msgy) PostMessage(ctx context.Context, recipient, text string) (key str
 // that is there already does no harm.
 func (m *Msgy) PostMessageAt(ctx context.Context, at time.Time, recipient, text string) (key string, err error) {
 	msg := Message{Key: Key(m.me, at), Sender: m.me, Recipient: recipient, Created: at.UTC().Format(created), Day: Day(at), Text: text}
-	err = m.db.Update(ctx, map[string]any{
-		"msgs/" + msg.Key: msg,
-		"timelines/" + m.me + "/Sent/" + msg.Day + "/" + msg.Key:       msg.Created,
-		"timelines/" + recipient + "/Inbox/" + msg.Day + "/" + msg.Key: msg.Created,
-		"recent/" + m.me + "/Sent/" + msg.Key:                          msg.Created,
-		"recent/" + recipient + "/Inbox/" + msg.Key:                    msg.Created,
-	})
+	err = m.db.Update(ctx, m.copies(msg))
 	if errors.Is(err, dogwood.ErrPermissionDenied) {
 		if there, ok, _ := m.Message(ctx, msg.Key); ok && there.Recipient == recipient && there.Text == text {
 			return msg.Key, nil

@@ -154,3 +154,26 @@ func TestWatchEmptyInbox(t *testing.T) {
 		return
 	}
 }
+
+// A message that is written once is in both timelines, and posting it again does no harm.
+func TestDeclared(t *testing.T) {
+	as := modeltest.Declared(t, "msgy")
+	joe := msgy.New(as("uid-joe"), "joeuser", msgy.Declared())
+	marleen := msgy.New(as("uid-marleen"), "marleenmgr") // writes all copies
+	at := time.Date(2014, 3, 6, 10, 0, 0, 2000, time.UTC)
+	for range 2 {
+		if _, err := joe.PostMessageAt(context.Background(), at, "marleenmgr", "thank you!"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := marleen.PostMessageAt(context.Background(), at, "joeuser", "you are welcome"); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := joe.LastSent(context.Background(), 1)
+	if err != nil || len(sent) != 1 || sent[0].Text != "thank you!" {
+		t.Errorf("sent: %v, %v", sent, err)
+	}
+	if sent, err = marleen.LastSent(context.Background(), 1); err != nil || len(sent) != 1 || sent[0].Text != "you are welcome" {
+		t.Errorf("sent: %v, %v", sent, err)
+	}
+}

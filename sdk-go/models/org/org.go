@@ -9,6 +9,9 @@
 //
 // The rules are those of testdata/models/org: what they do not allow is refused
 // with dogwood.ErrPermissionDenied.
+//
+// With Declared the server keeps the groups of each user, by the data document of
+// testdata/models/org. Each method that changes something is one write of one place then.
 package org
 
 import (
@@ -31,13 +34,27 @@ func groupKey(g *Group) *string { return &g.Key }
 
 // An Org is the organisation as one user sees it.
 type Org struct {
-	db *dogwood.Client
-	me string
+	db       *dogwood.Client
+	me       string
+	declared bool
 }
+
+// An Option is one of New.
+type Option func(*Org)
+
+// Declared is for a server that has the data document of the model and its rules: it
+// keeps the groups of each user by the members of the groups.
+func Declared() Option { return func(o *Org) { o.declared = true } }
 
 // New returns the organisation as a user sees it, with whose token the client is
 // signed in.
-func New(db *dogwood.Client, me string) *Org { return &Org{db, me} }
+func New(db *dogwood.Client, me string, options ...Option) *Org {
+	o := &Org{db: db, me: me}
+	for _, set := range options {
+		set(o)
+	}
+	return o
+}
 
 func (o *Org) user() dogwood.Ref              { return o.db.Ref("users").Child(o.me) }
 func (o *Org) group(group string) dogwood.Ref { return o.db.Ref("groups").Child(group) }
@@ -76,10 +93,11 @@ func (o *Org) Group(ctx context.Context, group string) (Group, bool, error) {
 
 // CreateGroup makes a group of this user, who is its first member.
 func (o *Org) CreateGroup(ctx context.Context, group, name string) error {
-	return o.db.Update(ctx, map[string]any{
-		"groups/" + group:  Group{Name: name, Owner: o.me, Members: map[string]bool{o.me: true}},
-		index(o.me, group): true,
-	})
+	g := Group{Name: name, Owner: o.me, Members: map[string]bool{o.me: true}}
+	if o.declared {
+		return o.group(group).Set(ctx, g)
+	}
+	return o.db.Update(ctx, map[string]any{"groups/" + group: g, index(o.me, group): true})
 }
 
 // RenameGroup gives another name to a group of this user.
@@ -103,8 +121,12 @@ func (o *Org) Leave(ctx context.Context, group string) error {
 	return o.setMember(ctx, group, o.me, nil)
 }
 
-// setMember changes both sides of the index. The rules refuse one alone.
+// setMember changes both sides of the index. The rules refuse one alone, unless the
+// server keeps the other.
 func (o *Org) setMember(ctx context.Context, group, user string, value any) error {
+	if o.declared {
+		return o.db.Ref(member(group, user)).Set(ctx, value)
+	}
 	return o.db.Update(ctx, map[string]any{member(group, user): value, index(user, group): value})
 }
 
@@ -113,8 +135,11 @@ func index(user, group string) string  { return "users/" + user + "/groups/" + g
 
 // DeleteGroup deletes a group of this user. That takes two writes, since one
 // update cannot name a place and another one below it: first all memberships, then
-// the group. If a user is added meanwhile it tries again.
+// the group. If a user is added meanwhile it tries again. With Declared it is one write.
 func (o *Org) DeleteGroup(ctx context.Context, group string) error {
+	if o.declared {
+		return o.group(group).Remove(ctx)
+	}
 	return record.Retry(ctx, func() (Group, error) {
 		g, _, err := o.Group(ctx, group)
 		return g, err

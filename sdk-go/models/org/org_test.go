@@ -13,9 +13,38 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestOrg(t *testing.T) {
-	db := modeltest.Open("org")
-	defer db.Close()
-	mary, newbie := org.New(db.As("mchen"), "mchen"), org.New(db.As("newbie"), "newbie")
+	t.Run("fan-out", func(t *testing.T) {
+		db := modeltest.Open("org")
+		defer db.Close()
+		testOrg(t, func(uid string) *org.Org { return org.New(db.As(uid), uid) })
+	})
+	// Clients that know nothing of the document may be there with those that do.
+	as := modeltest.Declared(t, "org")
+	for name, options := range map[string][]org.Option{"declared": {org.Declared()}, "declared, all copies written": nil} {
+		t.Run(name, func(t *testing.T) {
+			testOrg(t, func(uid string) *org.Org { return org.New(as(uid), uid, options...) })
+		})
+	}
+}
+
+// A group is deleted with its members in one write, and no user has it any more.
+func TestDeleteGroup(t *testing.T) {
+	as := modeltest.Declared(t, "org")
+	mary := org.New(as("mchen"), "mchen", org.Declared())
+	hmadi := org.New(as("hmadi"), "hmadi", org.Declared())
+	check(mary.CreateGroup(ctx, "delta", "Delta Blues"))
+	check(mary.AddMember(ctx, "delta", "hmadi"))
+	if is, err := hmadi.IsMember(ctx, "delta"); !is || err != nil {
+		t.Errorf("after it was added, is a member = %v, %v", is, err)
+	}
+	check(mary.DeleteGroup(ctx, "delta"))
+	if is, err := hmadi.IsMember(ctx, "delta"); is || err != nil {
+		t.Errorf("after the group was deleted, is a member = %v, %v", is, err)
+	}
+}
+
+func testOrg(t *testing.T, as func(uid string) *org.Org) {
+	mary, newbie := as("mchen"), as("newbie")
 	for _, step := range []struct {
 		name string
 		do   func() error
