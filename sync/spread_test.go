@@ -6,13 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
-	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
-	"github.com/dogwooddb/dogwood/sync/watch"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -59,9 +56,11 @@ func TestWritesThatSpread(t *testing.T) {
 	}
 }
 
-// TestWritesThatSpreadAreAllowedFirst: for a caller that may not write, nothing is looked at.
-func TestWritesThatSpreadAreAllowedFirst(t *testing.T) {
-	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: parseRules(t, `{"rules":{"groups":{".write":"auth != null"}}}`)})
+// TestWritesThatSpreadAreDecidedWhole: rules see what follows from such a write, and a client that
+// says what follows anyway needs no permission for that.
+func TestWritesThatSpreadAreDecidedWhole(t *testing.T) {
+	rules := `{"rules":{"groups":{"$g":{".write":"newData.parent().parent().child('sizes').child($g).val() <= 2"}}}}`
+	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: parseRules(t, rules)})
 	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {"m": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"}}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -69,20 +68,19 @@ func TestWritesThatSpreadAreAllowedFirst(t *testing.T) {
 	if _, err := db.ChangeData(t.Context(), versions.DataChange{Document: doc}); err != nil {
 		t.Fatal(err)
 	}
-	for _, admin := range []bool{true, false} {
-		tx, err := db.begin()
+	for text, allowed := range map[string]bool{
+		`{"groups/a":{"members":{"u1":true,"u2":true}}}`:           true,
+		`{"groups/b":{"members":{"u1":true}},"sizes/b":1}`:         true,
+		`{"groups/c":{"members":{"u1":true}},"sizes/c":2}`:         false,
+		`{"groups/d":{"members":{"u1":true,"u2":true,"u3":true}}}`: false,
+	} {
+		u, err := tree.ParseUpdate(tree.Root, text, tree.Strict)
 		if err != nil {
 			t.Fatal(err)
 		}
-		noted := &watch.Reader{Reader: tx}
-		b := &batch{Batch: audience.Batch{Ctx: t.Context(), Tx: tx, Rules: db.Rules()}, db: db.core, data: db.data.Load(), noted: noted}
-		_, _, err = b.follow(removalOf("groups"), Caller{Admin: admin}, time.Now())
-		tx.Rollback()
-		if denied := errors.Is(err, fault.ErrDenied); denied == admin {
-			t.Errorf("administrator %v: %v", admin, err)
-		}
-		if looked := len(noted.Paths()) > 0; looked != admin {
-			t.Errorf("administrator %v: looked at %v", admin, noted.Paths())
+		_, err = db.Write(t.Context(), Write{Update: u, Merge: true})
+		if allowed && err != nil || !allowed && !errors.Is(err, fault.ErrDenied) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -170,16 +170,11 @@ func (b *batch) follow(u tree.Update, c Caller, now time.Time) (v decidedWrite, 
 }
 
 // derive computes what follows from a write. A caller that may not write at all is told that,
-// and nothing of the places that are kept, and has no nodes looked at for it. Most writes meet
-// no definition, and allocate nothing here.
+// and nothing of the places that are kept. The rules are asked after that, since they may look at
+// what follows. Most writes meet no definition, and allocate nothing here.
 func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
 	if !b.data.Meets(v.asked) {
 		return nil
-	}
-	if b.data.SpreadWrites(v.asked) {
-		if err := b.mayWrite(*v, c); err != nil {
-			return err
-		}
 	}
 	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
 	if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {

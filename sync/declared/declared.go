@@ -136,21 +136,15 @@ func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
 // Spreads reports whether an update may touch any number of nodes. Every write asks that, so
 // it does not allocate.
 func (d *Data) Spreads(u tree.Update) bool {
+	if d == nil {
+		return false
+	}
 	for i := range u {
-		if d.spreads(u[i].Target) {
+		if !u[i].Priority && d.document.Spreads(u[i].Path) {
 			return true
 		}
 	}
 	return false
-}
-
-// SpreadWrites is Spreads for writes that are resolved.
-func (d *Data) SpreadWrites(writes []tree.ResolvedWrite) bool {
-	return slices.ContainsFunc(writes, func(w tree.ResolvedWrite) bool { return d.spreads(w.Target) })
-}
-
-func (d *Data) spreads(t tree.Target) bool {
-	return d != nil && !t.Priority && d.document.Spreads(t.Path)
 }
 
 // Indexes returns the indexes that definitions need.
