@@ -61,7 +61,9 @@ func TestWritesThatSpread(t *testing.T) {
 func TestWritesThatSpreadAreDecidedWhole(t *testing.T) {
 	rules := `{"rules":{"groups":{"$g":{".write":"newData.parent().parent().child('sizes').child($g).val() <= 2"}}}}`
 	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: parseRules(t, rules)})
-	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {"m": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"}}}`)
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
+		"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"},
+		"m": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +71,10 @@ func TestWritesThatSpreadAreDecidedWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, allowed := range map[string]bool{
-		`{"groups/a":{"members":{"u1":true,"u2":true}}}`:           true,
-		`{"groups/b":{"members":{"u1":true}},"sizes/b":1}`:         true,
-		`{"groups/c":{"members":{"u1":true}},"sizes/c":2}`:         false,
-		`{"groups/d":{"members":{"u1":true,"u2":true,"u3":true}}}`: false,
+		`{"groups/a":{"members":{"u1":true,"u2":true}}}`:                 true,
+		`{"groups/b":{"members":{"u1":true}},"users/u1/groups/b":true}`:  true,
+		`{"groups/c":{"members":{"u1":true}},"users/u1/groups/c":false}`: false,
+		`{"groups/d":{"members":{"u1":true,"u2":true,"u3":true}}}`:       false,
 	} {
 		u, err := tree.ParseUpdate(tree.Root, text, tree.Strict)
 		if err != nil {
