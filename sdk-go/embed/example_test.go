@@ -125,3 +125,16 @@ func Example_users() {
 	fmt.Println(scores)
 	// Output: map[ana:30 bo:10]
 }
+
+// What follows from a write is part of it.
+func ExampleDatabase_SetData() {
+	db, err := embed.Open("")
+	check(err)
+	defer db.Close()
+	check(db.SetData(ctx, `{"format": "dogwood-data/1", "define": {
+		"members": {"count": "/rooms/$room/members/$user", "to": "/sizes/$room"}}}`))
+	check(db.Ref("rooms/one/members/ana").Set(ctx, true))
+	n, err := dogwood.Get[int](ctx, db.Ref("sizes/one"))
+	fmt.Println(n, err)
+	// Output: 1 <nil>
+}

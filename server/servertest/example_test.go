@@ -62,3 +62,17 @@ func rename(url string, o dogwood.Options) {
 	defer db.Close()
 	fmt.Println("renamed:", db.Ref("rooms/one/name").Set(ctx, "Lounge"))
 }
+
+// A test can have the server derive data as production does.
+func ExampleServer_SetData() {
+	t := new(example)
+	defer func() { t.cleanup() }()
+
+	s := servertest.New(t, servertest.Options{})
+	s.SetData(`{"format": "dogwood-data/1", "define": {"rooms": {"count": "/rooms/$room", "to": "/sizes/rooms"}}}`)
+	rename(s.URL, dogwood.Options{})
+	fmt.Println(s.Get("/sizes/rooms"))
+	// Output:
+	// renamed: <nil>
+	// 1
+}

@@ -162,3 +162,20 @@ func ExampleChat_SetName() {
 	// before: true
 	// then: room alpha mchen true <nil>
 }
+
+// The members of a room are written, and the server keeps the rooms of each user.
+func ExampleDeclared() {
+	db := modeltest.OpenDeclared("chat")
+	defer db.Close()
+	mary := chat.New(db.As("mchen"), "mchen", chat.Declared())
+	check(mary.CreateRoom(ctx, "four", "room delta", chat.Private))
+	rooms, err := mary.OwnRooms(ctx)
+	check(err)
+	for _, r := range rooms {
+		fmt.Println(r.Key, r.Name)
+	}
+	// Output:
+	// four room delta
+	// one room alpha
+	// three room charlie
+}

@@ -111,3 +111,20 @@ func ExampleMsgy_Days() {
 	// [2014-03-04Z 2014-03-05Z] <nil>
 	// marleenmgr Campaign starts today
 }
+
+// A message is written, and the server keeps the timelines.
+func ExampleDeclared() {
+	db := modeltest.OpenDeclared("msgy")
+	defer db.Close()
+	joe := msgy.New(db.As("uid-joe"), "joeuser", msgy.Declared())
+	marleen := msgy.New(db.As("uid-marleen"), "marleenmgr", msgy.Declared())
+	at := time.Date(2014, 3, 6, 10, 0, 0, 2000, time.UTC)
+	_, err := joe.PostMessageAt(ctx, at, "marleenmgr", "thank you!")
+	check(err)
+	inbox, err := marleen.Timeline(ctx, "marleenmgr", msgy.Inbox, msgy.Day(at))
+	check(err)
+	for _, m := range inbox {
+		fmt.Printf("%s: %s\n", m.Sender, m.Text)
+	}
+	// Output: joeuser: thank you!
+}

@@ -81,3 +81,15 @@ func ExampleOrg_SignUp() {
 	// in a group: true
 	// in none: <nil>
 }
+
+// One side of a membership is written, and the server keeps the other.
+func ExampleDeclared() {
+	db := modeltest.OpenDeclared("org")
+	defer db.Close()
+	solo := org.New(db.As("solo"), "solo", org.Declared())
+	check(solo.CreateGroup(ctx, "delta", "Delta Blues"))
+	names, err := solo.OwnGroups(ctx)
+	check(err)
+	fmt.Println(names)
+	// Output: map[delta:Delta Blues]
+}

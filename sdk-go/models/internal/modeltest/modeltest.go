@@ -30,14 +30,25 @@ func Open(name string) DB {
 
 // OpenAt is Open with a clock for the database.
 func OpenAt(name string, now func() time.Time) DB {
-	dir := filepath.Join("..", "..", "..", "testdata", "models", name)
-	db, err := embed.OpenWith("", embed.Options{
-		Rules: string(read(filepath.Join(dir, "rules.json"))),
-		Now:   now,
-	})
+	return open(name, embed.Options{Rules: text(name, "rules.json"), Now: now})
+}
+
+// OpenDeclared opens a model in its second form: with its data document, and with the rules for
+// it.
+func OpenDeclared(name string) DB {
+	return open(name, embed.Options{Rules: text(name, "rules.declared.json"), Data: text(name, "database.data.json")})
+}
+
+func open(name string, o embed.Options) DB {
+	db, err := embed.OpenWith("", o)
 	Check(err)
-	Check(db.Ref("").Set(context.Background(), json.RawMessage(read(filepath.Join(dir, "data.json")))))
+	Check(db.Ref("").Set(context.Background(), json.RawMessage(text(name, "data.json"))))
 	return DB{db}
+}
+
+// text returns a file of a model.
+func text(name, file string) string {
+	return string(read(filepath.Join("..", "..", "..", "testdata", "models", name, file)))
 }
 
 func read(file string) []byte {
