@@ -126,7 +126,7 @@ func Example_users() {
 	// Output: map[ana:30 bo:10]
 }
 
-// What follows from a write is part of it.
+// The counter is part of the write of a member.
 func ExampleDatabase_SetData() {
 	db, err := embed.Open("")
 	check(err)
