@@ -204,18 +204,24 @@ func (e editor) prune(steps []step) error {
 		if i == 0 {
 			break
 		}
-		if empty, err := e.isEmpty(steps[i-1].row.id); !empty || err != nil {
+		if empty, err := e.isEmpty(steps[i-1].row.id, steps[i].key); !empty || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e editor) isEmpty(id uint64) (bool, error) {
+// isEmpty reports whether a container has no rows. It looks behind a row first that was deleted
+// just now, nil if none was: an update removes many children in the order of their keys, and from
+// the beginning each would pass all that were removed before it.
+func (e editor) isEmpty(id uint64, deleted []byte) (bool, error) {
 	e.tx.stats.Read++
 	prefix := idKey(id)
 	c := e.tx.kv.Cursor(kv.Rows)
-	k, _ := c.Seek(prefix)
+	k, _ := c.Seek(deleted)
+	if !hasPrefix(k, prefix) {
+		k, _ = c.Seek(prefix)
+	}
 	return !hasPrefix(k, prefix), c.Err()
 }
 
