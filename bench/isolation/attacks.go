@@ -22,8 +22,9 @@ var attacks = []attack{
 	{"small-writes", 8, floodWrites},
 	{"large-puts", 4, putting(attackPath+"/large", "", tinyValues)},
 	{"long-keys", 4, putting(attackPath+"/keys", "", longKeys)},
-	{"wide-updates", 4, updating(mostPaths)},
-	{"refused-updates", 4, updating(20 * mostPaths)},
+	{"wide-updates", 4, updating(widePaths(mostPaths, "1"), widePaths(mostPaths, "2"))},
+	{"wide-removals", 4, updating(mostKeys("1"), mostKeys("null"))},
+	{"refused-updates", 4, updating(widePaths(20*mostPaths, "1"))},
 	{"deletes", 4, replaceTrees},
 	{"explained-writes", 4, putting(attackPath+"/explained", "explain=true", tinyValues)},
 	{"regular-expressions", 8, putting("/texts/t", "", longText)},
@@ -84,9 +85,9 @@ func putting(path, query string, body func() string) func(context.Context, *atta
 
 // The bodies of attacks, below the bound of 16 MiB of a write.
 var (
-	tinyValues = sync.OnceValue(func() string { return objectOf(1_000_000, func(i int) string { return strconv.Itoa(i) }) })
+	tinyValues = sync.OnceValue(func() string { return objectOf(1_000_000, "1", func(i int) string { return strconv.Itoa(i) }) })
 	longKeys   = sync.OnceValue(func() string {
-		return objectOf(20_000, func(i int) string { return strings.Repeat("k", 700) + strconv.Itoa(i) })
+		return objectOf(20_000, "1", func(i int) string { return strings.Repeat("k", 700) + strconv.Itoa(i) })
 	})
 	longText = sync.OnceValue(func() string { return `"` + strings.Repeat("a", 8<<20) + `"` })
 )
@@ -95,23 +96,36 @@ var (
 // its paths were counted.
 const mostPaths = 10_000
 
-func widePaths(n int) string {
-	return objectOf(n, func(i int) string { return strconv.Itoa(i%100) + "/" + strconv.Itoa(i) + "/x" })
+// widePaths is an update of paths in 100 objects.
+func widePaths(n int, value string) func() string {
+	return sync.OnceValue(func() string {
+		return objectOf(n, value, func(i int) string { return strconv.Itoa(i%100) + "/" + strconv.Itoa(i) + "/x" })
+	})
 }
 
-func objectOf(n int, key func(i int) string) string {
+// mostKeys is an update of as many children of one node.
+func mostKeys(value string) func() string {
+	return sync.OnceValue(func() string {
+		return objectOf(mostPaths, value, func(i int) string { return "key" + strconv.Itoa(i) })
+	})
+}
+
+func objectOf(n int, value string, key func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
-		b.WriteString(`,"` + key(i) + `":1`)
+		b.WriteString(`,"` + key(i) + `":` + value)
 	}
 	return "{" + b.String()[1:] + "}"
 }
 
-// updating is an attack by updates of so many paths.
-func updating(paths int) func(context.Context, *attacker, int) error {
-	body := sync.OnceValue(func() string { return widePaths(paths) })
+// updating is an attack by updates, one after the other.
+func updating(bodies ...func() string) func(context.Context, *attacker, int) error {
 	return func(ctx context.Context, by *attacker, n int) error {
-		return by.requests(ctx, by.signedIn("PATCH", attackPath+"/wide"+strconv.Itoa(n), "", body()))
+		var requests [][]byte
+		for _, body := range bodies {
+			requests = append(requests, by.signedIn("PATCH", attackPath+"/wide"+strconv.Itoa(n), "", body()))
+		}
+		return by.requests(ctx, requests...)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestIsolationChecksAttacks(t *testing.T) {
 
 // Bodies of attacks are such as a server takes: it would refuse longer ones at once.
 func TestAttackBodies(t *testing.T) {
-	for name, body := range map[string]func() string{"tiny values": tinyValues, "long keys": longKeys, "long text": longText, "refused paths": func() string { return widePaths(20 * mostPaths) }} {
+	for name, body := range map[string]func() string{"tiny values": tinyValues, "long keys": longKeys, "long text": longText, "refused paths": widePaths(20*mostPaths, "1")} {
 		if n := len(body()); n < 1<<20 || n > 16<<20 {
 			t.Errorf("%s: %d bytes", name, n)
 		}

@@ -158,7 +158,7 @@ func (l rowBuilder) hasChildren(c *loadContainer) (has bool, err error) {
 		return false, err
 	}
 	err = l.store.View(func(tx *Tx) error {
-		empty, err := edits(tx).isEmpty(c.id, nil)
+		empty, err := edits(tx).hasNoRows(c.id)
 		has = !empty
 		return err
 	})

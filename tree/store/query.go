@@ -296,7 +296,7 @@ func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
 }
 
 func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
-	c := w.tx.kv.Cursor(kv.Index)
+	c := read(w.tx).cursor(kv.Index)
 	k, _ := w.first(c, from)
 	for hasPrefix(k, w.prefix) {
 		e, cut, err := w.entry(k)

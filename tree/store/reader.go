@@ -29,7 +29,7 @@ func (tx *Tx) children(container uint64) iter.Seq2[child, error] {
 func (rd reader) childrenFrom(container uint64, from []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := rd.tx.kv.Cursor(kv.Rows)
+		c := rd.cursor(kv.Rows)
 		for k, v := c.Seek(from); hasPrefix(k, prefix); k, v = c.Next() {
 			ch, err := rd.child(k, v)
 			if !yield(ch, err) || err != nil {
@@ -47,7 +47,7 @@ func (rd reader) childrenFrom(container uint64, from []byte) iter.Seq2[child, er
 func (rd reader) childrenBefore(container uint64, end []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := rd.tx.kv.Cursor(kv.Rows)
+		c := rd.cursor(kv.Rows)
 		for k, v := seekBefore(c, end); hasPrefix(k, prefix); k, v = c.Prev() {
 			ch, err := rd.child(k, v)
 			if !yield(ch, err) || err != nil {
@@ -107,6 +107,16 @@ func (rd reader) child(k, v []byte) (child, error) {
 type reader struct{ tx *Tx }
 
 func read(tx *Tx) reader { return reader{tx} }
+
+// cursor returns a cursor whose steps over deleted entries are counted and can be interrupted,
+// as those over others are by their reader.
+func (rd reader) cursor(b kv.Bucket) kv.Cursor {
+	c := rd.tx.kv.Cursor(b)
+	if p, ok := c.(kv.Passer); ok {
+		p.OnPass(rd.tx.tick)
+	}
+	return c
+}
 
 // errLarge is returned for a value that has to be measured first.
 var errLarge = errors.New("the value is large")

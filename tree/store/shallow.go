@@ -52,7 +52,7 @@ func (rd reader) listKeys(list *KeyList, container uint64, after string, limit i
 		from = boundKey(container, after)
 	}
 	var key []byte
-	c := rd.tx.kv.Cursor(kv.Rows)
+	c := rd.cursor(kv.Rows)
 	for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
 		if err := rd.tx.tick(); err != nil {
 			return err

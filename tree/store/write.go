@@ -192,7 +192,7 @@ func (e editor) discard(r row) error {
 }
 
 // prune deletes the last step's row and then the rows of containers that became
-// empty. Each level costs one seek for a remaining child. That there are no
+// empty. Each level costs one look at the number of children. That there are no
 // empty containers is worth it: whether a node exists is then known from its
 // row alone.
 func (e editor) prune(steps []step) error {
@@ -204,24 +204,31 @@ func (e editor) prune(steps []step) error {
 		if i == 0 {
 			break
 		}
-		if empty, err := e.isEmpty(steps[i-1].row.id, steps[i].key); !empty || err != nil {
+		if empty, err := e.isEmpty(steps[i-1].row.id); !empty || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isEmpty reports whether a container has no rows. It looks behind a row first that was deleted
-// just now, nil if none was: an update removes many children in the order of their keys, and from
-// the beginning each would pass all that were removed before it.
-func (e editor) isEmpty(id uint64, deleted []byte) (bool, error) {
+// isEmpty reports whether a container one of whose rows was removed just now has no rows left.
+// It looks for one only if the number of its children, which this removal has not changed yet,
+// leaves that open: an update or a queue may remove many children one after the other, and each
+// would pass the ones that were removed before it.
+func (e editor) isEmpty(id uint64) (bool, error) {
+	n, known, err := countsOf(e.tx).kept(id)
+	if known && n > 1 || err != nil {
+		return false, err
+	}
+	return e.hasNoRows(id)
+}
+
+// hasNoRows reports whether a container has no rows.
+func (e editor) hasNoRows(id uint64) (bool, error) {
 	e.tx.stats.Read++
 	prefix := idKey(id)
-	c := e.tx.kv.Cursor(kv.Rows)
-	k, _ := c.Seek(deleted)
-	if !hasPrefix(k, prefix) {
-		k, _ = c.Seek(prefix)
-	}
+	c := read(e.tx).cursor(kv.Rows)
+	k, _ := c.Seek(prefix)
 	return !hasPrefix(k, prefix), c.Err()
 }
 

@@ -66,3 +66,9 @@ type Cursor interface {
 	Last() (k, v []byte)
 	Err() error // of the last step
 }
+
+// A Passer is a cursor that comes by entries that were deleted and are still there.
+type Passer interface {
+	// OnPass has f called for each of them. An error of f ends the step, and Err returns it.
+	OnPass(f func() error)
+}

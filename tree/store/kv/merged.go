@@ -23,6 +23,7 @@ type merged struct {
 	alone   bool   // the base has it, and no tree has an entry between it and ahead
 	ahead   []byte // the smallest key of the trees; nil: there is none
 	tick    func() error
+	passed  func() error // for every deleted entry, nil for not
 	failed  error
 }
 
@@ -44,6 +45,10 @@ func newMerged(base Cursor, tick func() error, trees ...memTree) Cursor {
 	m.sources = append(m.sources, source{base: base})
 	return m
 }
+
+// OnPass has f called for every deleted entry that is passed. There may be any number of them
+// between two entries, so who bounds a walk counts them, too. An error of f ends the step.
+func (m *merged) OnPass(f func() error) { m.passed = f }
 
 func (m *merged) Seek(key []byte) (k, v []byte) {
 	m.failed = nil
@@ -166,6 +171,11 @@ func (m *merged) settle(step func(*source), wanted int) (k, v []byte) {
 		}
 		if m.at = first.k; first.v != nil {
 			return first.k, first.v
+		}
+		if m.passed != nil {
+			if m.failed = m.passed(); m.failed != nil {
+				return nil, nil
+			}
 		}
 		m.pass(first.k, step)
 	}
