@@ -30,6 +30,7 @@ var requests = []struct{ name, method, target, body string }{
 	{"count", "GET", "/users/ana.json?count=true", ""},
 	{"children", "GET", "/users/ana.json?children=true", ""},
 	{"where", "GET", "/users/ana.json?where=true", ""},
+	{"readable", "GET", "/users.json?readable=true", ""},
 	{"explain", "GET", "/users/ana.json?explain=true", ""},
 	{"explain-write", "PUT", "/users/ana.json?explain=true", "1"},
 	{"stream", "GET", "/users/ana.json", ""},
@@ -119,6 +120,9 @@ func (d *doors) request(way, credential, name string, c call) string {
 	if name == "batch" && r.StatusCode == http.StatusOK {
 		return batchOutcome(d.t, r.Body)
 	}
+	if name == "readable" && r.StatusCode == http.StatusOK {
+		return readableOutcome(d.t, r.Body)
+	}
 	if r.StatusCode == http.StatusOK || r.StatusCode == http.StatusNotImplemented { // to whom it would be done
 		return "allowed"
 	}
@@ -130,6 +134,18 @@ func (d *doors) request(way, credential, name string, c call) string {
 		d.t.Fatalf("%s %s: %d, %v", way, name, r.StatusCode, err)
 	}
 	return fmt.Sprintf("%d %s", r.StatusCode, body.Error)
+}
+
+// readableOutcome tells whether there is anything that the caller may read.
+func readableOutcome(t testing.TB, body io.Reader) string {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) == "null" {
+		return "200 null"
+	}
+	return "allowed"
 }
 
 // batchOutcome returns what became of the one entry of a batch.

@@ -23,9 +23,11 @@ type form struct {
 	export  bool
 	explain bool
 	count   bool
-	changes bool // of a stream: only what happens from now on
-	pages   bool // children: the children are described, page by page
-	reverse bool // descending: from the end to the start
+	changes bool   // of a stream: only what happens from now on
+	pages   bool   // children: the children are described, page by page
+	reverse bool   // descending: from the end to the start
+	own     bool   // readable: the children that the caller may read
+	next    string // of readable: where the page begins, "" for the beginning
 	pretty  bool
 	silent  bool
 
@@ -87,7 +89,15 @@ func (f *form) readSelection(ps params) (err error) {
 	if f.reverse, err = parseFlag(ps, "descending"); err != nil {
 		return err
 	}
+	if f.own, err = parseFlag(ps, "readable"); err != nil {
+		return err
+	}
+	f.next, _ = ps.get("next")
 	switch {
+	case f.own:
+		return f.readReadable(ps)
+	case f.next != "":
+		return badRequest("next goes with readable=true")
 	case f.pages && f.shallow:
 		return badRequest("Mixing 'shallow' and children is not supported")
 	case f.reverse && !f.pages:
@@ -105,6 +115,33 @@ func (f *form) readSelection(ps params) (err error) {
 		f.query.Limit = dsync.DefaultPage
 	}
 	return err
+}
+
+// readReadable reads what readable=true goes with: keys in their order, and a limit.
+func (f *form) readReadable(ps params) (err error) {
+	order, ordered := ps.get("orderBy")
+	if ordered && order != `"$key"` {
+		return badRequest("readable=true lists children in the order of their keys")
+	}
+	if name := ps.any("children", "count", "explain", "changes", "descending", "where", "limitToLast", "format"); name != "" {
+		return badRequest("Mixing readable and " + name + " is not supported")
+	}
+	if f.next != "" && ps.any("startAt", "startAfter", "equalTo") != "" {
+		return badRequest("Mixing next and where a range starts is not supported")
+	}
+	if !ordered {
+		ps = append(ps[:len(ps):len(ps)], param{"orderBy", `"$key"`})
+	}
+	if f.query, err = parseQuery(ps); err != nil {
+		return err
+	}
+	if f.query.Limit == 0 {
+		f.query.Limit = dsync.DefaultPage
+	}
+	if f.query.Limit > dsync.MaxPage {
+		return badRequest(fmt.Sprintf("A page has at most %d children", dsync.MaxPage))
+	}
+	return nil
 }
 
 func (f *form) readPrint(ps params) error {

@@ -48,6 +48,9 @@ func answerGet(q *request) (answer, error) {
 	if q.form.pages {
 		return answerBriefly(q, readPage)
 	}
+	if q.form.own {
+		return answerWith(q, readReadable)
+	}
 	if q.form.explain {
 		return answerWith(q, explainRead)
 	}
@@ -195,9 +198,61 @@ func readPage(ctx context.Context, q *request) (answer, error) {
 	return q.json(page.AppendJSON), nil
 }
 
-// checkForms refuses what makes no sense with count=true or children=true.
+// headerNext has the next= of the page of readable=true that follows.
+const headerNext = "X-Dogwood-Next"
+
+// readReadable answers with the children that the caller may read:
+// GET /rooms.json?readable=true&limitToFirst=50
+func readReadable(ctx context.Context, q *request) (answer, error) {
+	r, listing := q.view(), q.ns+"/"+q.target.Path.Clean()
+	if q.form.next != "" {
+		key, err := q.s.bookmarks.Open(listing, q.form.next)
+		if err != nil {
+			return answer{}, badRequest("next is not that of a page of this listing, or the server was started since: begin without it")
+		}
+		r.Query.Start = tree.Bound{Set: true, Value: tree.String(key), KeyRank: tree.AfterKeys, Exclusive: true}
+	}
+	r.KeysOnly, r.Plain = q.form.shallow, false
+	page, err := dsync.Readable(ctx, q.db, r)
+	if err != nil {
+		return answer{}, err
+	}
+	size := len(page.Node.JSON())
+	for _, key := range page.Keys {
+		size += len(key) + len(`"":true,`)
+	}
+	if err := q.reserve(size); err != nil {
+		return answer{}, err
+	}
+	if page.Next != "" {
+		h := q.w.Header()
+		h.Set(headerNext, q.s.bookmarks.Seal(listing, page.Next))
+		h.Set("Access-Control-Expose-Headers", corsExposed+", "+headerNext)
+	}
+	if q.form.shallow {
+		return q.json(func(dst []byte) []byte { return appendKeys(dst, page.Keys) }), nil
+	}
+	return q.node(page.Node), nil
+}
+
+func appendKeys(dst []byte, keys []string) []byte {
+	dst = append(dst, '{')
+	for i, key := range keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendString(dst, key), ":true"...)
+	}
+	return append(dst, '}')
+}
+
+// checkForms refuses what makes no sense with count=true, children=true or readable=true.
 func checkForms(q *request) error {
 	switch f := &q.form; {
+	case f.own && q.target.Priority:
+		return badRequest("readable is not supported for priorities")
+	case f.own && (wantsEvents(q.r.Header) || q.cond != (conditions{})):
+		return badRequest("Mixing readable and event streams or ETag requests is not supported")
 	case f.pages:
 		return checkPages(q)
 	case !f.count:

@@ -31,6 +31,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/server/bookmark"
 	"github.com/dogwooddb/dogwood/server/front"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
@@ -161,6 +162,8 @@ type Server struct {
 	feeds   observe.Feeds
 	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 
+	bookmarks *bookmark.Sealer // of pages of readable=true
+
 	presented observe.Open[*eventStream, auth.Identity] // credentials of event streams
 	watching  sync.WaitGroup                            // for watchRevocations
 
@@ -207,6 +210,8 @@ func New(o Options) (*Server, error) {
 		stopping: make(chan struct{}),
 		metrics:  counts,
 		refusals: refusals,
+
+		bookmarks: bookmark.New(),
 	}
 	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
 	s.front = front.New(front.Options{Dev: o.Dev, Demo: o.Dev && o.Demo != nil})

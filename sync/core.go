@@ -227,15 +227,22 @@ func (d *core) snapshot(f func(*store.Tx) error) error {
 // The rules are asked in the same snapshot that is read, so the answer belongs
 // to the state that the permission was decided for.
 func (d *core) view(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
+	return d.viewUndecided(ctx, r, func(tx *store.Tx) (int, error) {
+		if err := d.mayRead(ctx, d.rules.Load(), tx, r); err != nil {
+			return 0, err
+		}
+		tx.Hold = r.Hold // not before: how much the rules read is not for the caller to know
+		return f(tx)
+	})
+}
+
+// viewUndecided is view for an f that asks the rules itself.
+func (d *core) viewUndecided(ctx context.Context, r Read, f func(*store.Tx) (int, error)) (bytes int, err error) {
 	if !r.Again {
 		d.stats.reads.Add(1)
 	}
 	err = d.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
-		if err := d.mayRead(ctx, d.rules.Load(), tx, r); err != nil {
-			return err
-		}
-		tx.Hold = r.Hold // not before: how much the rules read is not for the caller to know
 		bytes, err = f(tx)
 		return err
 	})

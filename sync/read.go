@@ -145,3 +145,90 @@ func Children(ctx context.Context, d *Database, r Read, descending bool) (page t
 	}
 	return page, err
 }
+
+// Bounds of how many children are looked at for a page of those that a caller may read.
+const (
+	looksForOne = 20 // for each that the page may have
+	looksAtMost = 1000
+)
+
+// A ReadablePage is the children that a caller may read.
+type ReadablePage struct {
+	Keys []string
+	Node tree.Node // with these children; empty if only keys are asked for
+	// Next is the last key that was looked at, if there are more, else "". It may be that of a
+	// child that the caller may not read, so it is not for the caller to know.
+	Next string
+}
+
+// Readable returns those of the children in a query's window that the caller may read, where the
+// node as a whole may not be read (REST §19.5). The query orders by key and has a limit of at most
+// MaxPage. Each child is decided like a read of its own, 20 times as many as the limit and 1,000
+// at most. That nothing may be read is no error; else errors are those of Get. No observer is
+// told of these decisions.
+func Readable(ctx context.Context, d *Database, r Read) (page ReadablePage, err error) {
+	began := d.watchers.Begin()
+	bytes, err := d.viewUndecided(ctx, r, func(tx *store.Tx) (int, error) {
+		window, whole, err := d.readable(ctx, tx, r, &page)
+		if err != nil || r.KeysOnly {
+			return 0, err
+		}
+		tx.Hold = r.Hold // not before: how much the rules read is not for the caller to know
+		page.Node, err = tx.Children(r.Path, window, d.options.MaxRead)
+		if !whole {
+			page.Node = page.Node.WithPriority(tree.Empty)
+		}
+		return len(page.Node.Text()), err
+	})
+	d.reportRead(r, began, bytes, err)
+	return page, err
+}
+
+// readable adds the keys of a page, and returns the entries of its children. whole is that the
+// caller may read the node itself.
+func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *ReadablePage) (window []tree.Entry, whole bool, err error) {
+	s := access.State{Rules: d.rules.Load(), Data: tx, Quiet: true}
+	if err := access.WithinLimits(s.Rules, tx, Read{Caller: r.Caller, Path: r.Path, Query: r.Query, KeysOnly: true}); err != nil {
+		return nil, false, err
+	}
+	looks := r.Query
+	err = d.access.Read(ctx, s, r)
+	if whole = err == nil; !whole {
+		looks.Limit = min(looksForOne*r.Query.Limit, looksAtMost)
+		if !errors.Is(err, fault.ErrDenied) {
+			return nil, false, err
+		}
+	}
+	most := looks.Limit
+	looks.Limit++
+	entries, err := tx.Query(r.Path, looks)
+	if err != nil {
+		return nil, whole, err
+	}
+	for i, e := range entries {
+		if i == most || len(window) == r.Query.Limit {
+			page.Next = entries[i-1].Key
+			break
+		}
+		shown, err := d.shows(ctx, s, r, e.Key, whole)
+		if err != nil {
+			return nil, whole, err
+		}
+		if shown {
+			window, page.Keys = append(window, e), append(page.Keys, e.Key)
+		}
+	}
+	return window, whole, nil
+}
+
+// shows reports whether a page has the child of a key. whole is that the caller may read the node.
+func (d *core) shows(ctx context.Context, s access.State, r Read, key string, whole bool) (shown bool, err error) {
+	child := r.Path.Child(key)
+	if shown = whole; !shown {
+		shown, err = d.access.MayRead(ctx, s, r.Caller, child)
+	}
+	if shown && !r.KeysOnly {
+		err = access.WithinLimits(s.Rules, s.Data.(*store.Tx), Read{Caller: r.Caller, Path: child})
+	}
+	return shown, err
+}

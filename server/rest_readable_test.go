@@ -1,0 +1,133 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const readableRules = `{"rules":{
+	"rooms":{"$r":{".read":"data.child('public').val() === true || root.child('members/' + $r + '/' + auth.uid).exists()"}},
+	"open":{".read":true},
+	"narrow":{".read":"query.limitToFirst <= 2"}}}`
+
+// readableRooms returns a server with 300 rooms: every third is public, and ana is a member of
+// those whose number ends with 7.
+func readableRooms(t *testing.T) *testServer {
+	ts := serveTest(t, Options{Dev: true})
+	rooms, members := map[string]any{}, map[string]any{}
+	for i := range 300 {
+		key := fmt.Sprintf("room%03d", i)
+		rooms[key] = map[string]any{"n": i, "public": i%3 == 0}
+		if i%10 == 7 {
+			members[key] = map[string]any{"ana": true}
+		}
+	}
+	data, _ := json.Marshal(map[string]any{"rooms": rooms, "members": members, "open": rooms, "narrow": rooms, "closed": rooms, "leaf": 7})
+	ts.admin("PUT", "/.json", string(data))
+	ts.admin("PUT", "/.settings/rules.json", readableRules)
+	return ts
+}
+
+// readablePages reads all pages of a listing, and returns their keys and how many pages there are.
+func readablePages(t *testing.T, ts *testServer, target, auth string) (keys []string, pages int) {
+	next := ""
+	for {
+		r := ts.do(call{"GET", target + "&auth=" + auth + next, nil, ""})
+		var page map[string]any
+		if err := json.Unmarshal([]byte(r.body), &page); r.StatusCode != http.StatusOK || err != nil && r.body != "null" {
+			t.Fatalf("%s: %d %s", target, r.StatusCode, r.body)
+		}
+		if names := r.Header.Get("Access-Control-Expose-Headers"); (r.Header.Get(headerNext) != "") != strings.Contains(names, headerNext) {
+			t.Errorf("pages of other origins may read %s", names)
+		}
+		for key := range page {
+			keys = append(keys, key)
+		}
+		if pages++; r.Header.Get(headerNext) == "" {
+			slices.Sort(keys)
+			return keys, pages
+		}
+		next = "&next=" + r.Header.Get(headerNext)
+	}
+}
+
+// TestReadableListing: a caller is told the children that the caller may read, in pages, and
+// nothing about others.
+func TestReadableListing(t *testing.T) {
+	ts := readableRooms(t)
+	var public, anas, all []string
+	for i := range 300 {
+		key := fmt.Sprintf("room%03d", i)
+		all = append(all, key)
+		if i%3 == 0 {
+			public = append(public, key)
+		}
+		if i%3 == 0 || i%10 == 7 {
+			anas = append(anas, key)
+		}
+	}
+	ana := unsigned(`{"sub":"ana","user_id":"ana"}`)
+	for _, c := range []struct {
+		target, auth string
+		want         []string
+		pages        int
+	}{
+		{"/rooms.json?readable=true", ana, anas, 1},
+		{"/rooms.json?readable=true&limitToFirst=50", ana, anas, 3},
+		{"/rooms.json?readable=true&limitToFirst=1", "", public, 101},
+		{"/rooms.json?readable=true&shallow=true&limitToFirst=50", ana, anas, 3},
+		{`/rooms.json?readable=true&orderBy="$key"&startAt="room150"&endBefore="room200"`, "", public[50:67], 1},
+		{"/open.json?readable=true&limitToFirst=100", "", all, 3},
+		{"/narrow.json?readable=true&limitToFirst=2", "", all, 150},
+		{"/narrow.json?readable=true&limitToFirst=20", "", nil, 1},
+		{"/closed.json?readable=true&limitToFirst=5", "", nil, 3},
+		{"/closed.json?readable=true", "", nil, 1},
+		{"/none.json?readable=true", "", nil, 1},
+		{"/leaf.json?readable=true", "", nil, 1},
+		{"/rooms/room001.json?readable=true", "", nil, 1},
+	} {
+		got, pages := readablePages(t, ts, c.target, c.auth)
+		if !slices.Equal(got, c.want) || pages != c.pages {
+			t.Errorf("%s: %d pages, want %d: %d keys, want %d: %.300q", c.target, pages, c.pages, len(got), len(c.want), got)
+		}
+	}
+	if r := ts.do(call{"GET", "/rooms.json?readable=true&limitToFirst=2", nil, ""}); r.body != `{"room000":{"n":0,"public":true},"room003":{"n":3,"public":true}}` {
+		t.Errorf("%s", r.body)
+	}
+}
+
+func TestReadableListingRefuses(t *testing.T) {
+	ts := readableRooms(t)
+	next := ts.do(call{"GET", "/rooms.json?readable=true&limitToFirst=2", nil, ""}).Header.Get(headerNext)
+	for target, want := range map[string]string{
+		"/rooms.json?readable=yes":                               "readable must be true or false",
+		`/rooms.json?readable=true&orderBy="n"`:                  "in the order of their keys",
+		"/rooms.json?readable=true&limitToLast=3":                "Mixing readable and limitToLast",
+		"/rooms.json?readable=true&count=true":                   "Mixing readable and count",
+		"/rooms.json?readable=true&children=true":                "Mixing readable and children",
+		"/rooms.json?readable=true&explain=true":                 "Mixing readable and explain",
+		"/rooms.json?readable=true&where=true":                   "Mixing readable and where",
+		"/rooms.json?readable=true&changes=true":                 "Mixing readable and changes",
+		"/rooms.json?readable=true&format=export":                "Mixing readable and format",
+		"/rooms.json?readable=true&limitToFirst=1001":            "A page has at most 1000 children",
+		"/rooms/.priority.json?readable=true":                    "readable is not supported for priorities",
+		"/rooms.json?next=" + next:                               "next goes with readable=true",
+		"/rooms.json?readable=true&next=room001":                 "next is not that of a page",
+		"/open.json?readable=true&next=" + next:                  "next is not that of a page",
+		`/rooms.json?readable=true&startAt="a"&next=` + next:     "Mixing next and where a range starts",
+		"/rooms.json?readable=true&limitToFirst=2&next=x" + next: "next is not that of a page",
+	} {
+		if r := ts.do(call{"GET", target, nil, ""}); r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, want) {
+			t.Errorf("%s: %d %s, want %s", target, r.StatusCode, r.body, want)
+		}
+	}
+	for _, header := range []http.Header{{"Accept": {"text/event-stream"}}, {"X-Firebase-Etag": {"true"}}} {
+		if r := ts.do(call{"GET", "/rooms.json?readable=true", header, ""}); r.StatusCode != http.StatusBadRequest {
+			t.Errorf("%v: %d %s", header, r.StatusCode, r.body)
+		}
+	}
+}
