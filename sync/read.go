@@ -152,21 +152,12 @@ const (
 	looksAtMost = 1000
 )
 
-// A ReadablePage is the children that a caller may read.
-type ReadablePage struct {
-	Keys []string
-	Node tree.Node // with these children; empty if only keys are asked for
-	// Next is the last key that was looked at, if there are more, else "". It may be that of a
-	// child that the caller may not read, so it is not for the caller to know.
-	Next string
-}
-
 // Readable returns those of the children in a query's window that the caller may read, where the
 // node as a whole may not be read (REST §19.5). The query orders by key and has a limit of at most
 // MaxPage. Each child is decided like a read of its own, 20 times as many as the limit and 1,000
 // at most. That nothing may be read is no error; else errors are those of Get. No observer is
 // told of these decisions.
-func Readable(ctx context.Context, d *Database, r Read) (page ReadablePage, err error) {
+func Readable(ctx context.Context, d *Database, r Read) (page access.Readable, err error) {
 	began := d.watchers.Begin()
 	bytes, err := d.viewUndecided(ctx, r, func(tx *store.Tx) (int, error) {
 		window, whole, err := d.readable(ctx, tx, r, &page)
@@ -186,7 +177,7 @@ func Readable(ctx context.Context, d *Database, r Read) (page ReadablePage, err 
 
 // readable adds the keys of a page, and returns the entries of its children. whole is that the
 // caller may read the node itself.
-func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *ReadablePage) (window []tree.Entry, whole bool, err error) {
+func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *access.Readable) (window []tree.Entry, whole bool, err error) {
 	s := access.State{Rules: d.rules.Load(), Data: tx, Quiet: true}
 	if err := access.WithinLimits(s.Rules, tx, Read{Caller: r.Caller, Path: r.Path, Query: r.Query, KeysOnly: true}); err != nil {
 		return nil, false, err

@@ -74,3 +74,12 @@ type Read struct {
 	Childless bool // no children are answered
 	Changes   bool // of a listen: only what happens from now on, and no view first
 }
+
+// A Readable is a page of the children that a caller may read.
+type Readable struct {
+	Keys []string
+	Node tree.Node // with these children; empty if only keys are asked for
+	// Next is the last key that was looked at, if there are more, else "". It may be that of a
+	// child that the caller may not read, so it is not for the caller to know.
+	Next string
+}

@@ -67,7 +67,7 @@ type Cursor interface {
 	Err() error // of the last step
 }
 
-// A Passer is a cursor that comes by entries that were deleted and are still there.
+// A Passer is a cursor that passes entries which were deleted and are still there.
 type Passer interface {
 	// OnPass has f called for each of them. An error of f ends the step, and Err returns it.
 	OnPass(f func() error)

@@ -47,7 +47,7 @@ func newMerged(base Cursor, tick func() error, trees ...memTree) Cursor {
 }
 
 // OnPass has f called for every deleted entry that is passed. There may be any number of them
-// between two entries, so who bounds a walk counts them, too. An error of f ends the step.
+// between two entries, so a bound of a walk has to count them, too. An error of f ends the step.
 func (m *merged) OnPass(f func() error) { m.passed = f }
 
 func (m *merged) Seek(key []byte) (k, v []byte) {
