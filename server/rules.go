@@ -368,7 +368,8 @@ func putDataDocument(q *request) (answer, error) {
 		if c.IfHash != "" && c.IfHash != hashOf(q.db.Data()) {
 			return answer{}, declared.ErrChanged
 		}
-		return q.jsonText(`{"status":"ok"}`), nil
+		q.form.timeout = readTimeout
+		return answerWith(q, func(ctx context.Context, q *request) (answer, error) { return previewData(ctx, q, c.Document) })
 	}
 	v, err := q.db.ChangeData(q.r.Context(), c)
 	if err != nil {
@@ -377,6 +378,18 @@ func putDataDocument(q *request) (answer, error) {
 	a := q.jsonText(`{"status":"ok"}`)
 	a.tag = rulesTag(v.Hash)
 	return a, nil
+}
+
+// previewData answers with what the new and changed definitions of a document would find.
+func previewData(ctx context.Context, q *request, d *derive.Document) (answer, error) {
+	list, err := q.db.PreviewData(ctx, d)
+	if err != nil {
+		return answer{}, err
+	}
+	return q.encode(struct {
+		Status      string             `json:"status"`
+		Definitions []declared.Preview `json:"definitions"`
+	}{"ok", list})
 }
 
 func hashOf(d *derive.Document) string {

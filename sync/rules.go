@@ -188,6 +188,17 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 	return v, err
 }
 
+// PreviewData says what the new and changed definitions of a document would find, and changes
+// nothing. Errors are those of the context and of the store.
+func (wr *writer) PreviewData(ctx context.Context, document *derive.Document) (list []declared.Preview, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		tx.Interrupt = ctx.Err
+		list, err = wr.db.data.Load().Preview(ctx, tx, document)
+		return err
+	})
+	return list, err
+}
+
 // ErrNoDefinition is returned for a definition that there is not.
 var ErrNoDefinition = errors.New("no such definition")
 

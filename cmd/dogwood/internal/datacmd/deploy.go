@@ -2,6 +2,7 @@ package datacmd
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,15 +22,16 @@ import (
 // still in force when its user has said yes.
 type deployCommand struct {
 	File    string `arg:"" optional:"" help:"Data document, or a firebase.json that names it; if it is not given, that of the working directory."`
-	DryRun  bool   `help:"Only have the server check it, and print what it costs."`
+	DryRun  bool   `help:"Only have the server check it, and print what it costs and finds."`
 	Comment string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
 	Yes     bool   `short:"y" help:"Do not ask for confirmation. Required where there is no terminal." env:"-"`
 	client.Flags
 }
 
 func (deployCommand) Help() string {
-	return `Prints what the document changes and what each new definition costs a write, has the
-server check it, and asks before it is put in force. If there are errors, or another
+	return `Prints what the document changes, what each new definition costs a write, and what it
+finds in the database: nodes, places to be written or removed, and conflicts, which make
+it fail. It asks before the document is put in force. If there are errors, or another
 document was deployed meanwhile, the one in force stays. A document with an empty "define"
 ends all definitions; what they kept becomes ordinary data.
 
@@ -77,10 +79,15 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 	if c.Comment != "" {
 		query.Set("comment", c.Comment)
 	}
-	if _, err := upload(e, db, query, tag, file, text); err != nil {
+	answer, err := upload(e, db, query, tag, file, text)
+	if err != nil {
 		return err
 	}
-	if err := printChanges(e.Stdout, file, current, d); err != nil || c.DryRun {
+	found, err := readPreview(answer)
+	if err != nil {
+		return err
+	}
+	if err := printChanges(e.Stdout, file, current, d, found); err != nil || c.DryRun {
 		return err
 	}
 	if !c.Yes {
@@ -155,9 +162,60 @@ func inForce(e *console.Env, db *client.Client) (d *derive.Document, tag string,
 	return d, resp.Header.Get("ETag"), nil
 }
 
-// printChanges prints which definitions a document adds, changes, leaves and ends, and what
-// the first two cost.
-func printChanges(w io.Writer, file string, current, next *derive.Document) error {
+// A preview says what a definition would find in the database, as a server tells it (REST §12.7).
+type preview struct {
+	Name      string   `json:"name"`
+	Nodes     int64    `json:"nodes"`
+	Writes    int64    `json:"writes"`
+	Removes   int64    `json:"removes"`
+	Conflicts []string `json:"conflicts"`
+	Total     int      `json:"conflictsTotal"`
+	More      bool     `json:"more"`
+}
+
+// readPreview reads the answer to a document that was only checked, by the names of definitions.
+func readPreview(answer []byte) (map[string]preview, error) {
+	var list struct{ Definitions []preview }
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return nil, fmt.Errorf("answer of the server: %w", err)
+	}
+	found := make(map[string]preview)
+	for _, p := range list.Definitions {
+		found[p.Name] = p
+	}
+	return found, nil
+}
+
+// print prints what a definition would find; nothing if the server did not tell.
+func (p preview) print(w io.Writer) error {
+	if p.Name == "" {
+		return nil
+	}
+	line := fmt.Sprintf("  nodes there now:     %d", p.Nodes)
+	if p.More {
+		line += ", and more that were not looked at"
+	}
+	if p.Writes > 0 {
+		line += "; " + console.Count(int(p.Writes), "place") + " to write"
+	}
+	if p.Removes > 0 {
+		line += fmt.Sprintf("; %d to remove", p.Removes)
+	}
+	_, err := fmt.Fprintln(w, line)
+	for _, c := range p.Conflicts {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "    conflict: %s\n", console.Printable(c))
+		}
+	}
+	if err == nil && p.Total > 0 {
+		_, err = fmt.Fprintf(w, "  It would fail: %s.\n", console.Count(p.Total, "conflict"))
+	}
+	return err
+}
+
+// printChanges prints which definitions a document adds, changes, leaves and ends, and of the
+// first two the cost and what they find.
+func printChanges(w io.Writer, file string, current, next *derive.Document, found map[string]preview) error {
 	before := make(map[string]*derive.Definition)
 	if current != nil {
 		for _, d := range current.Definitions() {
@@ -178,6 +236,9 @@ func printChanges(w io.Writer, file string, current, next *derive.Document) erro
 		}
 		if err == nil {
 			err = printDefinition(w, d, remark)
+		}
+		if err == nil {
+			err = found[d.Name].print(w)
 		}
 	}
 	var ended []string

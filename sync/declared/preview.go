@@ -1,0 +1,193 @@
+package declared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// A Preview says what a definition would find if its document came in force: what would be
+// built, and what contradicts.
+type Preview struct {
+	Name string `json:"name"`
+
+	Nodes   int64 `json:"nodes"`             // of the source that match; of a list, the lists
+	Writes  int64 `json:"writes,omitempty"`  // places that building would write
+	Removes int64 `json:"removes,omitempty"` // places that it would remove, and children of lists that are too long
+
+	Conflicts []string `json:"conflicts,omitempty"` // of all definitions at most MaxConflicts
+	Total     int      `json:"conflictsTotal,omitempty"`
+	// More is that there are more nodes or places than were looked at.
+	More bool `json:"more,omitempty"`
+}
+
+// MaxPreviewed is how many nodes, and how many places, of a definition a preview looks at.
+const MaxPreviewed = 100_000
+
+// Preview compares the state of a transaction with what the definitions of a document need that
+// are new or changed. It writes nothing, and takes as long as that many nodes take to be read.
+func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Document) ([]Preview, error) {
+	list := []Preview{}
+	next, left := d.next(document), MaxConflicts
+	for _, def := range document.Definitions() {
+		if d != nil && d.byName[def.Name] != nil && d.byName[def.Name].Text == next.byName[def.Name].Text {
+			continue
+		}
+		p := previewer{checker: checker{Data: next, def: def, tx: tx, ctx: ctx}, found: Preview{Name: def.Name}, left: left}
+		if err := p.look(); err != nil {
+			return nil, fmt.Errorf("definition %s: %w", def.Name, err)
+		}
+		list, left = append(list, p.found), p.left
+	}
+	return list, nil
+}
+
+// A previewer looks at what one definition would find.
+type previewer struct {
+	checker
+	found Preview
+	left  int // conflicts that may be told
+}
+
+func (p *previewer) look() error {
+	switch p.def.Kind {
+	case derive.Map:
+		return p.lookAtMap()
+	case derive.Count, derive.Sum:
+		return p.lookAtTotals()
+	case derive.Keep:
+		return p.lookAtLists()
+	case derive.Expire:
+		return p.some(false, func(nodes []tree.Path) error {
+			p.found.Nodes += int64(len(nodes))
+			return nil
+		})
+	}
+	return nil
+}
+
+var errEnough = errors.New("as many as a preview looks at")
+
+// some is all for at most MaxPreviewed nodes or places.
+func (p *previewer) some(places bool, f func([]tree.Path) error) error {
+	seen := 0
+	err := p.all(places, func(nodes []tree.Path) error {
+		if seen += len(nodes); seen > MaxPreviewed {
+			p.found.More = true
+			return errEnough
+		}
+		return f(nodes)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// contradicts notes a place that holds something else than follows.
+func (p *previewer) contradicts(format string, args ...any) {
+	if p.def.Replace {
+		p.found.Removes++
+		return
+	}
+	p.conflict(format, args...)
+}
+
+// conflict notes what makes the definition fail.
+func (p *previewer) conflict(format string, args ...any) {
+	if p.found.Total++; p.left > 0 {
+		p.left--
+		p.found.Conflicts = append(p.found.Conflicts, fmt.Sprintf(format, args...))
+	}
+}
+
+func (p *previewer) lookAtMap() error {
+	seed := maphash.MakeSeed()
+	sources := make(map[uint64]uint64) // hash of the value by that of the place
+	err := p.some(false, func(nodes []tree.Path) error {
+		outcomes, err := p.def.Outcomes(p.before(), nodes)
+		for _, o := range outcomes {
+			if err == nil {
+				err = p.lookAtPlace(sources, seed, o)
+			}
+		}
+		return err
+	})
+	if err != nil || p.found.More {
+		return err
+	}
+	return p.some(true, func(places []tree.Path) error {
+		for _, place := range places {
+			if _, ok := sources[maphash.String(seed, place.Clean())]; !ok {
+				p.contradicts("%s holds a value that follows from nothing", place)
+			}
+		}
+		return nil
+	})
+}
+
+func (p *previewer) lookAtPlace(sources map[uint64]uint64, seed maphash.Seed, o derive.Outcome) error {
+	p.found.Nodes++
+	place, value := maphash.String(seed, o.Place.Clean()), maphash.String(seed, o.Value.Text())
+	if other, ok := sources[place]; ok {
+		if p.def.Unique || other != value {
+			p.conflict("%s would have several sources, one of them %s", o.Place, o.Node)
+		}
+		return nil
+	}
+	sources[place] = value
+	n, err := p.tx.GetLimit(o.Place, int64(len(o.Value.Text()))+1)
+	switch {
+	case errors.Is(err, store.ErrTooBig):
+	case err != nil:
+		return err
+	case n == o.Value:
+		return nil
+	case n.IsEmpty():
+		p.found.Writes++
+		return nil
+	}
+	p.contradicts("%s holds something else than follows from %s", o.Place, o.Node)
+	return nil
+}
+
+func (p *previewer) lookAtTotals() error {
+	places := make(map[tree.Path]struct{})
+	err := p.some(false, func(nodes []tree.Path) error {
+		outcomes, err := p.def.Outcomes(p.before(), nodes)
+		for _, o := range outcomes {
+			p.found.Nodes++
+			places[o.Place] = struct{}{}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.found.Writes = int64(len(places))
+	return p.some(true, func(places []tree.Path) error {
+		for _, place := range places {
+			p.contradicts("%s holds a value already", place)
+		}
+		return nil
+	})
+}
+
+func (p *previewer) lookAtLists() error {
+	return p.some(false, func(lists []tree.Path) error {
+		for _, list := range lists {
+			n, err := p.tx.Count(list, tree.Query{OrderBy: tree.ByKey})
+			if err != nil {
+				return err
+			}
+			p.found.Nodes++
+			p.found.Removes += int64(max(0, n-p.def.N))
+		}
+		return nil
+	})
+}
