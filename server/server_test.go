@@ -29,7 +29,7 @@ type testServer struct {
 }
 
 // patience is how long a test waits for what must come, however busy the machine is.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // waitFor waits until something that tells of itself in no other way is so.
 func waitFor(t testing.TB, what string, ok func() bool) {

@@ -147,8 +147,7 @@ func (cs *Conns) Changed(c net.Conn, state http.ConnState) {
 		}
 	case http.StateClosed:
 		if l := connOf(c); l != nil {
-			l.release()
-			l.dropAhead()
+			l.release() // not what was read ahead: net/http may still be reading
 		}
 		if l := cs.End(c, true); l != nil && !l.asked.Load() && time.Since(l.began) >= cs.table.options.HeaderTimeout {
 			cs.table.options.Refused(metrics.SlowHeaders, c.RemoteAddr().String())
