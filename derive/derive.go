@@ -25,6 +25,7 @@ type Change struct {
 	Writes []tree.ResolvedWrite // at disjoint targets
 	Admin  bool                 // corrected where a client would be refused, with wider bounds
 	Now    time.Time            // times of expiry count from it
+	Most   int                  // places that may change, if fewer than else; 0: as else
 
 	// Skip reports whether a definition is not in force, as one that is paused; nil: all are.
 	Skip func(*Definition) bool
@@ -99,7 +100,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 		return nil, nil
 	}
 	r := &run{
-		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin), work: make([]work, len(d.definitions)),
+		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin).within(c.Most), work: make([]work, len(d.definitions)),
 		update: newUpdate(c.Writes), spoken: make(map[tree.Path]*Definition),
 	}
 	if err := r.derive(); err != nil {
