@@ -19,6 +19,12 @@ type Tree interface {
 	Sources(definition string, place tree.Path) (int, error)
 }
 
+// A Sized tree reads no more than it is asked to. Children of lists may be of any size.
+type Sized interface {
+	// GetUpTo returns the node at p. ok is false if it has more than some bytes of text.
+	GetUpTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error)
+}
+
 // A Change is a write to derive from.
 type Change struct {
 	Before Tree
@@ -148,6 +154,7 @@ type run struct {
 	looked   int                       // nodes that were touched or compared
 	changes  int                       // places that change
 	bytes    int                       // of these
+	moved    int                       // bytes of children that lists lose
 	err      error
 }
 
@@ -247,8 +254,17 @@ func (r *run) stays(d *Definition, p tree.Path, n tree.Node) bool {
 	if d.Kind == Keep && n.IsEmpty() { // of any size
 		return !r.has(p)
 	}
-	was, err := r.Before.Get(p)
-	return r.failed(err) || was == n
+	was, ok, err := r.upTo(p, len(n.Text())+1)
+	return r.failed(err) || ok && was == n
+}
+
+// upTo returns the node at p before the write. ok is false if it has more than some bytes.
+func (r *run) upTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error) {
+	if sized, can := r.Before.(Sized); can {
+		return sized.GetUpTo(p, bytes)
+	}
+	n, err = r.Before.Get(p)
+	return n, len(n.Text()) <= bytes, err
 }
 
 // sortedKeys returns the paths of a map in order, so that results are the same each time.
