@@ -46,7 +46,7 @@ func (r *run) compareAt(d *Definition, w *work, c claim) {
 
 // compareBelow compares a write above places of a target with what follows at them.
 func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) (list []edit) {
-	r.expand(d.target[said.Path.Len():], said.Path, said.Node, true, func(p tree.Path, written tree.Node) {
+	r.expand(d, d.target[said.Path.Len():], said.Path, said.Node, true, func(p tree.Path, written tree.Node) {
 		follows, derived := w.edits[p]
 		if !derived {
 			var err error

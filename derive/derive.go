@@ -19,12 +19,19 @@ type Tree interface {
 	Sources(definition string, place tree.Path) (int, error)
 }
 
+// A Sized tree reads no more than it is asked to. Children of lists may be of any size.
+type Sized interface {
+	// GetUpTo returns the node at p. ok is false if it has more than some bytes of text.
+	GetUpTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error)
+}
+
 // A Change is a write to derive from.
 type Change struct {
 	Before Tree
 	Writes []tree.ResolvedWrite // at disjoint targets
 	Admin  bool                 // corrected where a client would be refused, with wider bounds
 	Now    time.Time            // times of expiry count from it
+	Most   int                  // places that may change, if fewer than else; 0: as else
 
 	// Skip reports whether a definition is not in force, as one that is paused; nil: all are.
 	Skip func(*Definition) bool
@@ -99,7 +106,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 		return nil, nil
 	}
 	r := &run{
-		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin), work: make([]work, len(d.definitions)),
+		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin).within(c.Most), work: make([]work, len(d.definitions)),
 		update: newUpdate(c.Writes), spoken: make(map[tree.Path]*Definition),
 	}
 	if err := r.derive(); err != nil {
@@ -147,6 +154,7 @@ type run struct {
 	looked   int                       // nodes that were touched or compared
 	changes  int                       // places that change
 	bytes    int                       // of these
+	moved    int                       // bytes of children that lists lose
 	err      error
 }
 
@@ -246,8 +254,17 @@ func (r *run) stays(d *Definition, p tree.Path, n tree.Node) bool {
 	if d.Kind == Keep && n.IsEmpty() { // of any size
 		return !r.has(p)
 	}
-	was, err := r.Before.Get(p)
-	return r.failed(err) || was == n
+	was, ok, err := r.upTo(p, len(n.Text())+1)
+	return r.failed(err) || ok && was == n
+}
+
+// upTo returns the node at p before the write. ok is false if it has more than some bytes.
+func (r *run) upTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error) {
+	if sized, can := r.Before.(Sized); can {
+		return sized.GetUpTo(p, bytes)
+	}
+	n, err = r.Before.Get(p)
+	return n, len(n.Text()) <= bytes, err
 }
 
 // sortedKeys returns the paths of a map in order, so that results are the same each time.

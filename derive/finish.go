@@ -78,7 +78,7 @@ func (r *run) indexed(d *Definition, p tree.Path) (e Entry, changed bool) {
 // at returns the node at p, before or after the write.
 func (r *run) at(p tree.Path, after bool) (tree.Node, error) {
 	if after {
-		return r.update.get(r.Before, p)
+		return r.update.get(r.Before.Get, p)
 	}
 	return r.Before.Get(p)
 }

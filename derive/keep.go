@@ -95,11 +95,22 @@ func (r *run) entry(d *Definition, p tree.Path) tree.Entry {
 	_, key := p.Parent()
 	e := tree.Entry{Key: key}
 	if d.OrderBy != tree.ByKey {
-		n, err := r.update.get(r.Before, p)
+		n, err := r.update.get(r.Before.Get, p)
 		r.failed(err)
 		e.Value = d.order().IndexValue(n)
 	}
 	return e
+}
+
+// leaving returns the stored child at p that a list loses. All of them together may be as large
+// as what a write may change, and no more is read.
+func (r *run) leaving(d *Definition, p tree.Path) (tree.Node, error) {
+	n, ok, err := r.upTo(p, max(1, r.bounds.bytes-r.moved)) // 0 would be no bound
+	if err == nil && !ok {
+		err = r.tooLarge(d, p, "change more than %s bytes kept by", r.bounds.bytes)
+	}
+	r.moved += len(n.Text())
+	return n, err
 }
 
 // dismiss removes a child of a list, or moves it.
@@ -108,7 +119,7 @@ func (r *run) dismiss(d *Definition, w *work, p tree.Path) {
 	if d.target == nil {
 		return
 	}
-	n, err := r.update.get(r.Before, p)
+	n, err := r.update.get(func(p tree.Path) (tree.Node, error) { return r.leaving(d, p) }, p)
 	if r.failed(err) {
 		return
 	}

@@ -60,6 +60,15 @@ func boundsOf(admin bool) bounds {
 	return bounds{MaxChanges, 2 * MaxChanges, MaxBytes, expression.MaxSpent, expression.MaxSteps}
 }
 
+// within returns the bounds for fewer places, 0 for these bounds.
+func (b bounds) within(places int) bounds {
+	if places == 0 {
+		return b
+	}
+	client := boundsOf(false)
+	return bounds{min(b.changes, places), min(b.looks, 2*places), min(b.bytes, client.bytes), min(b.spent, client.spent), min(b.steps, client.steps)}
+}
+
 // look counts a node that is looked at. It reports whether that is one too many.
 func (r *run) look(d *Definition, p tree.Path) bool {
 	if r.looked++; r.looked > r.bounds.looks {

@@ -74,12 +74,12 @@ func (r *run) touchBelow(d *Definition, w tree.ResolvedWrite) {
 	if len(source) < w.Path.Len() { // the container is above the write; its child was touched
 		return
 	}
-	r.expand(source[w.Path.Len():], w.Path, w.Node, before, func(p tree.Path, _ tree.Node) { r.touch(d, p) })
+	r.expand(d, source[w.Path.Len():], w.Path, w.Node, before, func(p tree.Path, _ tree.Node) { r.touch(d, p) })
 }
 
 // expand calls f for each node below p that a pattern leads to: those in n, which is
 // written at p, and with before those that are stored. An empty pattern leads to p.
-func (r *run) expand(pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
+func (r *run) expand(d *Definition, pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
 	switch {
 	case r.err != nil:
 	case len(pt) == 0:
@@ -88,15 +88,16 @@ func (r *run) expand(pt pattern, p tree.Path, n tree.Node, before bool, f func(t
 		child, at := n.Child(pt[0].key), p.Child(pt[0].key)
 		stored := before && r.has(at)
 		if stored || !child.IsEmpty() {
-			r.expand(pt[1:], at, child, stored, f)
+			r.expand(d, pt[1:], at, child, stored, f)
 		}
 	default:
-		r.expandAll(pt, p, n, before, f)
+		r.expandAll(d, pt, p, n, before, f)
 	}
 }
 
-// expandAll is expand for a capture.
-func (r *run) expandAll(pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
+// expandAll is expand for a capture. A stored child that leads to no node counts as one that was
+// looked at: there may be any number of them.
+func (r *run) expandAll(d *Definition, pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
 	var seen map[string]bool
 	if before && n.IsObject() {
 		seen = make(map[string]bool)
@@ -105,7 +106,7 @@ func (r *run) expandAll(pt pattern, p tree.Path, n tree.Node, before bool, f fun
 		if seen != nil {
 			seen[key] = true
 		}
-		r.expand(pt[1:], p.Child(key), child, before, f)
+		r.expand(d, pt[1:], p.Child(key), child, before, f)
 	}
 	if !before {
 		return
@@ -114,8 +115,12 @@ func (r *run) expandAll(pt pattern, p tree.Path, n tree.Node, before bool, f fun
 		if r.failed(err) {
 			return
 		}
-		if !seen[key] {
-			r.expand(pt[1:], p.Child(key), tree.Empty, true, f)
+		if seen[key] {
+			continue
+		}
+		looked := r.looked
+		if r.expand(d, pt[1:], p.Child(key), tree.Empty, true, f); r.looked == looked && r.look(d, p.Child(key)) {
+			return
 		}
 	}
 }

@@ -69,12 +69,12 @@ func (u *update) cover(p tree.Path) (i int, ok bool) {
 	}
 }
 
-// get returns the node at p after the update.
-func (u *update) get(before Tree, p tree.Path) (tree.Node, error) {
+// get returns the node at p after the update. before reads it as it was.
+func (u *update) get(before func(tree.Path) (tree.Node, error), p tree.Path) (tree.Node, error) {
 	if i, ok := u.cover(p); ok {
 		return u.writes[i].Node.Get(u.writes[i].Path.Rel(p)), nil
 	}
-	n, err := before.Get(p)
+	n, err := before(p)
 	if err != nil {
 		return n, err
 	}

@@ -1,13 +1,17 @@
 package derive_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/rules/rulestest"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -51,4 +55,44 @@ func TestWalk(t *testing.T) {
 			t.Fatalf("%v\n%v", whole, parts)
 		}
 	})
+}
+
+// A sized is a state that reads no more at once than one write may change.
+type sized struct {
+	state
+	read *int
+}
+
+func (s sized) GetUpTo(p tree.Path, bytes int) (tree.Node, bool, error) {
+	n, err := s.state.Get(p)
+	if len(n.Text()) > bytes {
+		return tree.Empty, false, err
+	}
+	*s.read += len(n.Text())
+	return n, true, err
+}
+
+// The children that a list loses may be of any size: no more of them is read than may move.
+func TestKeepReadsWhatMayMove(t *testing.T) {
+	d := parse(t, `"l": {"keep": 1, "at": "/l/$x", "copyTo": "/old/$x"}`)
+	part := tree.String(strings.Repeat("x", derive.MaxBytes/2-1000))
+	for parts, fits := range map[int]bool{1: true, 2: true, 3: false} {
+		list := tree.Empty
+		for i := range parts {
+			list = list.With(tree.Root.Child("a"+strconv.Itoa(i)), part)
+		}
+		read := 0
+		s := sized{state{World: rulestest.World{Root: tree.Empty.With(tree.MustParsePath("l/x"), list)}}, &read}
+		w := []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("l/x/b")}, Node: tree.Bool(true)}}
+		r, err := d.Derive(&derive.Change{Before: s, Writes: w})
+		refused := (*derive.Refusal)(nil)
+		switch {
+		case fits && (err != nil || len(r.Derived) != 2*parts):
+			t.Errorf("%d parts: %v", parts, err)
+		case !fits && (!errors.As(err, &refused) || refused.Reason != derive.TooLarge):
+			t.Errorf("%d parts: %v", parts, err)
+		case read > derive.MaxBytes:
+			t.Errorf("%d parts: %d bytes are read", parts, read)
+		}
+	}
 }

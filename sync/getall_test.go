@@ -175,3 +175,40 @@ func TestGetAllIsObserved(t *testing.T) {
 		t.Errorf("%d reads were counted, want 5", n)
 	}
 }
+
+// A costly is a filter that spends a lot at each child, and matches none.
+type costly struct{}
+
+func (costly) Text() string { return "costly" }
+func (costly) Most() int    { return 1000 }
+func (costly) Match(tree.Reader, tree.Path, string) (bool, int, error) {
+	return false, tree.MaxLooked / 4, nil
+}
+
+// A read keeps its place until its end, so what its filters spend is bounded: of all reads of
+// one GetAll together.
+func TestFiltersSpendTogether(t *testing.T) {
+	db := openTest(t, Options{Rules: rules.Open()})
+	long := `"` + strings.Repeat("x", 2000) + `"`
+	set(t, db, "/", `{"three":{"a":`+long+`,"b":`+long+`,"c":`+long+`},"six":{"a":`+long+`,"b":`+long+`,"c":`+long+`,"d":1,"e":1,"f":1}}`)
+	of := func(path string) Lookup {
+		l := lookupOf(path)
+		l.Read.Plain, l.Read.Query = false, tree.Query{OrderBy: tree.ByKey, Filter: costly{}}
+		return l
+	}
+	for _, c := range []struct {
+		name    string
+		lookups []Lookup
+		most    int
+	}{
+		{"three children", []Lookup{of("/three")}, 0},
+		{"six children", []Lookup{of("/six")}, 5},
+		{"three children twice", []Lookup{of("/three"), of("/three"), of("/six")}, 2},
+	} {
+		_, err := db.GetAll(t.Context(), c.lookups)
+		looks := (*tree.LooksError)(nil)
+		if errors.As(err, &looks) != (c.most > 0) || err == nil != (c.most == 0) || looks != nil && (!looks.Text || looks.Most != c.most) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

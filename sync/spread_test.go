@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -83,6 +84,42 @@ func TestWritesThatSpreadAreDecidedWhole(t *testing.T) {
 		_, err = db.Write(t.Context(), Write{Update: u, Merge: true})
 		if allowed && err != nil || !allowed && !errors.Is(err, fault.ErrDenied) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestWalksInVainAreCounted: children that a source leads through are looked at outside of the
+// committer, and not without an end, also if there is nothing below them.
+func TestWalksInVainAreCounted(t *testing.T) {
+	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: rules.Open()})
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
+		"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ChangeData(t.Context(), versions.DataChange{Document: doc}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		groups  int
+		spreads bool
+		reason  string
+	}{
+		{manyLooked / 2, false, ""},
+		{manyLooked + 1, true, ""},
+		{2*derive.MaxChanges + 1, true, "look at more than 20,000 nodes for inverse"},
+	} {
+		var groups strings.Builder
+		for i := range c.groups {
+			fmt.Fprintf(&groups, `,"g%05d":{"name":1}`, i)
+		}
+		set(t, db, "/groups", `{`+groups.String()[1:]+`}`)
+		w := Write{Update: removalOf("groups")}
+		if spreads(t, db, w) != c.spreads {
+			t.Errorf("a removal of %d groups spreads: %t", c.groups, !c.spreads)
+		}
+		if _, err := db.Write(t.Context(), w); (err == nil) != (c.reason == "") || err != nil && !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%d groups: %v", c.groups, err)
 		}
 	}
 }

@@ -32,8 +32,14 @@ type Looks struct {
 	Data   Reader
 	Path   Path
 	Filter Filter // nil: it matches everything
-	n      int
+	Spent  *int   // by them and others that share their bound; nil: by them alone
+	n, own int
 }
+
+// MaxLooked is how much the looks of one read may spend: bytes of text, of the filter for each
+// child too, and steps of regular expressions. It takes a second or so. A read keeps its place
+// until its end, and others wait for it.
+const MaxLooked = 128 << 20
 
 // At reports whether the filter matches a child. The error is a *LooksError after too many.
 func (l *Looks) At(key string) (bool, error) {
@@ -41,17 +47,30 @@ func (l *Looks) At(key string) (bool, error) {
 		return true, nil
 	}
 	if l.n++; l.n > l.Filter.Most() {
-		return false, &LooksError{l.Filter.Most()}
+		return false, &LooksError{Most: l.Filter.Most()}
 	}
-	ok, _, err := l.Filter.Match(l.Data, l.Path, key)
+	ok, spent, err := l.Filter.Match(l.Data, l.Path, key)
+	total := l.Spent
+	if total == nil {
+		total = &l.own
+	}
+	if *total += spent; *total > MaxLooked {
+		return false, &LooksError{Most: l.n, Text: true}
+	}
 	return ok, err
 }
 
-// A LooksError says that a read with a filter has looked at as many children as it may. It
-// is never answered with those that were found so far.
-type LooksError struct{ Most int }
+// A LooksError says that a read with a filter has looked at as many children as it may, or at
+// as much of them. It is never answered with those that were found so far.
+type LooksError struct {
+	Most int
+	Text bool // too much was looked at in so many children
+}
 
 func (e *LooksError) Error() string {
+	if e.Text {
+		return fmt.Sprintf("the filter has looked at too much in %d children without an end; narrow the range, or simplify the filter", e.Most)
+	}
 	return fmt.Sprintf("the filter has looked at %d children without an end; narrow the range, or set maxVisited to at most 100000", e.Most)
 }
 

@@ -53,20 +53,21 @@ func (f *Filter) Most() int { return f.most }
 var evaluations = sync.Pool{New: func() any { return new(Trees) }}
 
 // Match reports whether the filter matches a child. An expression that fails does not match:
-// what is stored must not be able to make a query fail.
+// what is stored must not be able to make a query fail. Short texts count as spent, too, and so
+// does the filter itself, since a client may write a long filter about them.
 func (f *Filter) Match(data tree.Reader, parent tree.Path, key string) (matches bool, spent int, err error) {
 	t := evaluations.Get().(*Trees)
 	defer evaluations.Put(t)
 	if !parent.IsRoot() {
 		data = below{data, parent}
 	}
-	bytes, steps := t.Spent()
+	before := t.bytes + t.steps + t.free
 	t.Begin(data, nil)
 	n, fault := t.Value(f.x, tree.Root.Child(key), false)
 	err = t.Err()
 	t.End()
-	bytes, steps = t.bytes-bytes, t.steps-steps
-	return fault == "" && n == tree.Bool(true), bytes + steps, err
+	spent = t.bytes + t.steps + t.free - before + len(f.text)
+	return fault == "" && n == tree.Bool(true), spent, err
 }
 
 // below is the part of a tree below a path. Expressions see no more of it.

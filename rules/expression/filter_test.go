@@ -162,3 +162,25 @@ func TestTextMethods(t *testing.T) {
 		t.Error("words() outside of a filter")
 	}
 }
+
+// A client may write a long filter about short texts, which are free in rules: what is spent
+// shows the time that it takes.
+func TestFilterSpends(t *testing.T) {
+	text := strings.Repeat("ab ", 80)
+	for _, c := range []struct {
+		src   string
+		least int
+	}{
+		{strings.Repeat("data.val().words().has('b') == false && ", 80) + "true", 80 * 2 * len(text)},
+		{strings.Repeat("1 < 2 && ", 400) + "true", 400},
+	} {
+		f, bad := expression.NewFilter(c.src, 0)
+		if bad != nil {
+			t.Fatal(bad.Msg)
+		}
+		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(text)}, tree.Root, "k")
+		if !ok || err != nil || spent < c.least || spent > 4*c.least+len(c.src) {
+			t.Errorf("%.40s: %t, spent %d, %v; want some %d", c.src, ok, spent, err, c.least)
+		}
+	}
+}

@@ -24,6 +24,7 @@ const (
 type Trees struct {
 	e            eval.Evaluation
 	bytes, steps int
+	free         int // bytes of short texts
 }
 
 // Begin prepares for an update at disjoint targets.
@@ -52,6 +53,7 @@ func (t *Trees) Exists(p tree.Path, after bool) bool {
 func (t *Trees) Value(x *Expression, p tree.Path, after bool) (n tree.Node, fault string) {
 	t.e.After, t.e.Budget = after, snapshot.Budget{}
 	v, ok := t.e.Answer(x.program, p)
+	t.free += t.e.Budget.Free()
 	if bytes, steps := t.e.Budget.Spent(); bytes > 0 || steps > 0 {
 		t.bytes, t.steps = t.bytes+bytes, t.steps+steps
 		t.e.Forget()

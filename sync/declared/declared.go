@@ -8,6 +8,7 @@ package declared
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -275,6 +276,16 @@ func (b before) note(p tree.Path) {
 func (b before) Count(p tree.Path, q tree.Query) (int, error) {
 	b.note(p)
 	return b.write.Tx.Count(p, q)
+}
+
+// GetUpTo is that of a derive.Sized.
+func (b before) GetUpTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error) {
+	b.note(p)
+	n, err = b.write.Tx.GetLimit(p, int64(bytes))
+	if errors.Is(err, store.ErrTooBig) {
+		return tree.Empty, false, nil
+	}
+	return n, err == nil, err
 }
 
 // Query is that of a derive.Tree.

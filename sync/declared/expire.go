@@ -14,6 +14,10 @@ import (
 // MaxExpired is how many nodes expire in one commit.
 const MaxExpired = 1_000
 
+// maxTogether is how many places may change in a commit in which several nodes expire. Clients
+// choose when nodes expire and how much follows from them, and all other writes wait meanwhile.
+const maxTogether = 2_000
+
 // Expires reports whether a definition of the document has nodes expire.
 func (d *Data) Expires() bool {
 	return d != nil && slices.ContainsFunc(d.document.Definitions(), func(def *derive.Definition) bool { return def.Kind == derive.Expire })
@@ -51,22 +55,37 @@ func (d *Data) Expire(tx *store.Tx, now time.Time) (f *Follows, next int64, err 
 }
 
 // expired derives from the removal of nodes, of the first ones if more would follow than
-// one update may change. It returns how many these are.
-func (d *Data) expired(tx *store.Tx, now time.Time, timers []kept.Timer) (*Follows, int, error) {
-	for n := len(timers); ; n /= 2 {
-		writes, err := d.removals(tx, timers[:n])
-		if err != nil || len(writes) == 0 {
-			return nil, n, err
-		}
-		f, err := d.derive(Write{Tx: tx, Now: now}, &derive.Change{Writes: writes, Admin: true, Skip: d.skips})
+// a commit may change for several of them. It returns how many these are. Their number is
+// doubled until it is too large, so that little is derived in vain.
+func (d *Data) expired(tx *store.Tx, now time.Time, timers []kept.Timer) (f *Follows, n int, err error) {
+	for n < len(timers) && (f == nil || len(f.Derived) <= maxTogether/2) {
+		next := min(max(2*n, 1), len(timers))
+		more, err := d.expiredTogether(tx, now, timers[:next])
 		refusal := (*derive.Refusal)(nil)
 		switch {
-		case err == nil || !errors.As(err, &refusal):
-			return f, n, err
-		case n == 1: // it stays
+		case errors.As(err, &refusal) && n == 0: // it stays
 			return nil, 1, nil
+		case errors.As(err, &refusal):
+			return f, n, nil
+		case err != nil:
+			return nil, n, err
 		}
+		f, n = more, next
 	}
+	return f, n, nil
+}
+
+// expiredTogether derives from the removal of nodes, nil if none of them is to be removed.
+func (d *Data) expiredTogether(tx *store.Tx, now time.Time, timers []kept.Timer) (*Follows, error) {
+	writes, err := d.removals(tx, timers)
+	if err != nil || len(writes) == 0 {
+		return nil, err
+	}
+	c := &derive.Change{Writes: writes, Admin: true, Skip: d.skips}
+	if len(timers) > 1 {
+		c.Most = maxTogether
+	}
+	return d.derive(Write{Tx: tx, Now: now}, c)
 }
 
 // removals returns writes that remove nodes which are there and whose definition is in force. None

@@ -1,7 +1,9 @@
 package declared_test
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 const expiring = `"typing": { "expire": "/typing/$room/$u", "after": "10s" },
@@ -76,4 +79,58 @@ func TestExpireAfterStop(t *testing.T) {
 	d.want("invites", `{"stays":{"expires":9000000005000}}`)
 	d.set(`invites/stays null`)
 	d.anew()
+}
+
+// Clients choose when nodes expire and how much follows from that. One commit does a bounded part
+// of it, and at least one node.
+func TestExpireInParts(t *testing.T) {
+	due := time.UnixMilli(9000000000000)
+	d := openDB(t, open)
+	d.deploy(`"gone": { "expire": "/groups/$g", "at": "= data.child('at').val()" },
+		"groupsOfUser": { "map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g" }`)
+	all := 0
+	for i, members := range []int{300, 300, 300, 300, 300, 300, 300, 300, 2500, 10, 10} {
+		users := numbered(members, func(int) string { return "true" })
+		d.set(fmt.Sprintf(`groups/g%02d {"at": %d, "members": %s}`, i, due.UnixMilli()+int64(i), users))
+		all += members
+	}
+	if err := errors.Join(d.Database.Close(), d.log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(filepath.Join(d.dir, "db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := declared.Load(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, commits := 0, 0
+	for next := int64(1); next != 0; commits++ {
+		var f *declared.Follows
+		if f, next, err = data.Expire(tx, due.Add(time.Minute)); err != nil || f == nil {
+			t.Fatal(f, err)
+		}
+		if n := len(f.Derived); n > 2000 && n != 2500 {
+			t.Errorf("a commit changes %d places", n)
+		}
+		removed += len(f.Derived)
+		for _, w := range f.Writes {
+			if _, err := tx.Put(w.Path, w.Node); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if removed != all || commits > 6 {
+		t.Errorf("%d of %d places are removed in %d commits", removed, all, commits)
+	}
+	tx.Rollback()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	d.open()
 }

@@ -128,7 +128,7 @@ func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.N
 // backwards if the limit counts from the end.
 func (rd reader) take(p tree.Path, q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
 	var entries []tree.Entry
-	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter}
+	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Spent: rd.tx.Looked}
 	for e, err := range walk {
 		if err != nil {
 			return nil, err
@@ -388,7 +388,7 @@ func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte
 // for that (REST §5.3).
 func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	var entries []tree.Entry
-	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter}
+	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Spent: rd.tx.Looked}
 	for ch, err := range rd.tx.children(container) {
 		if err != nil {
 			return nil, err

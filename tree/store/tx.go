@@ -43,6 +43,10 @@ type Tx struct {
 	// them.
 	Interrupt func() error
 
+	// Looked is what the filters of several reads have spent that share the bound of one
+	// (tree.MaxLooked); nil: each read has its own.
+	Looked *int
+
 	// Hold, if set, is asked now and then while a read takes much memory, and before it
 	// takes the memory of a large value: with all bytes that are held so far and then.
 	// An error ends the read.

@@ -32,6 +32,7 @@ const (
 type Budget struct {
 	Count int // expressions that were evaluated
 	spent int // bytes of text
+	free  int // bytes of short texts, which are not charged
 	steps int // of regular expressions
 	Over  bool
 }
@@ -48,11 +49,16 @@ func (b *Budget) CountOne() bool {
 // Spent returns the bytes and the steps of regular expressions that were charged.
 func (b *Budget) Spent() (bytes, steps int) { return b.spent, b.steps }
 
+// Free returns the bytes of short texts that were looked at and not charged: there may be any
+// number of them in an expression that a client sends.
+func (b *Budget) Free() int { return b.free }
+
 // Charge takes n bytes of text at a price for each, and reports whether the
 // budget allows for them.
 func (b *Budget) Charge(n, price int) bool {
 	switch {
 	case n < FreeText:
+		b.free += n
 		return true
 	case b.Over || n > (MaxSpent-b.spent)/price:
 		b.Over = true
