@@ -11,7 +11,9 @@ import { type Door, doors } from './doors.js'
 import { type Form, forms, names, type Ops, parsed, root, type Step, tokenOf } from './steps.js'
 
 // The data model and the invariants a second time, without any of this.
-const { broken, invariantsOf, updated, without, written } = await import(join(root, 'testdata/e2e/models-reference.mjs'))
+const { broken, invariantsOf, updated, without, written } = await import(
+  join(root, 'testdata/e2e/models-reference.mjs')
+)
 
 const seed = Number(process.env.MODELS_SEED ?? Date.now() % 2 ** 31)
 const restarts = Number(process.env.MODELS_RESTARTS ?? 4)
