@@ -476,14 +476,6 @@ func (r *opsRun) echo(s *modelStep, path, body string) {
 	}
 }
 
-// sameAt compares the value of a path.
-func (r *opsRun) sameAt(s *modelStep, path, got string) {
-	r.t.Helper()
-	p := tree.MustParsePath(path)
-	compared := func(root tree.Node) string { return r.form.Compared(root).Get(p).JSON() }
-	r.same(s, path, compared(tree.Empty.With(p, parseNode(r.t, got))), compared(r.want.Root))
-}
-
 // check compares the whole database with what it must hold, and which of the
 // invariants do not hold.
 func (r *opsRun) check(id string, broken []string) {
@@ -503,21 +495,5 @@ func (r *opsRun) check(id string, broken []string) {
 		if (len(problems) > 0) != slices.Contains(broken, v.ID) {
 			r.t.Errorf("%s: invariant %s, %s: broken by %q", id, v.ID, v.Text, problems)
 		}
-	}
-}
-
-// compared returns what of the text of the database is to be as in the first form.
-func (r *opsRun) compared(text string) string {
-	r.t.Helper()
-	if len(r.form.Apart) == 0 {
-		return text
-	}
-	return r.form.Compared(parseNode(r.t, text)).JSON()
-}
-
-func (r *opsRun) same(s *modelStep, what, got, want string) {
-	r.t.Helper()
-	if problem := sameJSON(what, got, want); problem != "" {
-		r.t.Errorf("%s: %s", s.ID, problem)
 	}
 }

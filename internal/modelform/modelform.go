@@ -32,7 +32,7 @@ type Form struct {
 	Taken []string
 
 	// Apart are places that are not as clients of all copies leave them: "users/$u/lastStatus".
-	// What they hold is for the invariants to say.
+	// Invariants say what they hold.
 	Apart []string
 
 	invariants []json.RawMessage // of this form

@@ -13,7 +13,7 @@ import (
 	"github.com/dogwooddb/dogwood/sdk-go/models/social"
 )
 
-// Who is signed up, posts and follows is written once, and the server keeps the rest.
+// Users, statuses and edges are written once, and the server keeps the rest.
 func ExampleDeclared() {
 	db := modeltest.OpenDeclared("social")
 	defer db.Close()
@@ -83,7 +83,7 @@ func TestDeclared(t *testing.T) {
 	})
 }
 
-// Of many who want one login at once one gets it, and nothing of the others is there.
+// If many users want one login at once, one gets it, and nothing of the others is there.
 func TestOneLogin(t *testing.T) {
 	forms(t, func(t *testing.T, as func(uid string) *social.Social) {
 		const n = 20
