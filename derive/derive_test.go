@@ -350,6 +350,34 @@ func TestZero(t *testing.T) {
 	}
 }
 
+// A client that keeps both sides may remove again what is gone: rules are asked about the node, and
+// not about its place.
+func TestRemoveAgain(t *testing.T) {
+	doc := parse(t, `"groups": {"map": "/groups/$g/$u", "to": "/users/$u/groups/$g"},
+		"names": {"map": "/names/$n", "to": "/byName/{data.val()}", "value": "= $n", "unique": true}`)
+	s := state{World: rulestest.World{Root: tree.MustParseNode(`{"groups":{"g":{"ann":true}},"users":{"ann":{"groups":{"g":true}}}}`)}}
+	for _, c := range []struct {
+		writes []tree.ResolvedWrite
+		follow string // the definitions of places that rules are not asked to be written at
+	}{
+		{[]tree.ResolvedWrite{put("groups/g/bo", "null"), put("users/bo/groups/g", "null")}, "[groups]"},
+		{[]tree.ResolvedWrite{put("groups/g/ann", "null"), put("users/ann/groups/g", "null")}, "[groups]"},
+		{[]tree.ResolvedWrite{put("users/bo/groups/g", "null")}, "[]"},
+		{[]tree.ResolvedWrite{put("groups/h/bo", "null"), put("users/bo/groups/g", "null")}, "[]"},
+		{[]tree.ResolvedWrite{put("names/x", "null"), put("byName/x", "null")}, "[]"},
+	} {
+		r, err := doc.Derive(&derive.Change{Before: s, Writes: c.writes})
+		if err != nil {
+			t.Fatalf("%v: %v", c.writes, err)
+		}
+		if got := fmt.Sprint(r.Follow); got != c.follow {
+			t.Errorf("%v: places of %s follow, want %s", c.writes, got, c.follow)
+		}
+	}
+	_, err := doc.Derive(&derive.Change{Before: s, Writes: []tree.ResolvedWrite{put("groups/g/bo", "null"), put("users/bo/groups/g", "true")}})
+	refusal(t, err)
+}
+
 func TestTimersAndEntries(t *testing.T) {
 	doc := parse(t, `"typing": {"expire": "/typing/$r/$u", "after": "10s"},
 		"invites": {"expire": "/invites/$i", "at": "= data.child('expires').val()"},
