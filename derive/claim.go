@@ -36,12 +36,20 @@ func (r *run) compareAt(d *Definition, w *work, c claim) {
 	if said.Priority {
 		follows = follows.Priority()
 	}
-	if follows != said.Node && !r.corrected(d, said.Path) {
-		return
-	}
-	if follows != said.Node {
+	switch {
+	case follows == said.Node:
+	case said.Path == c.place && !said.Priority && d.saysNothing(said.Node, follows):
+		r.update.put(said.Target, tree.Empty) // rules are still asked whether it may be written
+	case r.corrected(d, said.Path):
 		r.update.drop(said.Target)
 	}
+}
+
+// saysNothing reports whether a 0 is written at a place of a count or sum that is absent, since
+// nothing counts for it. Clients that keep counters of their own begin with 0 and come down to
+// it, so that is no contradiction. It is not stored.
+func (d *Definition) saysNothing(written, follows tree.Node) bool {
+	return (d.Kind == Count || d.Kind == Sum) && follows.IsEmpty() && written == tree.Number(0)
 }
 
 // compareBelow compares a write above places of a target with what follows at them.
@@ -54,15 +62,17 @@ func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) (lis
 				return
 			}
 		}
+		nothing := d.saysNothing(written, follows)
 		switch {
 		case r.look(d, p), written == follows:
 			return
+		case nothing:
 		case written.IsEmpty():
 			r.result.Survived++
 		case !r.corrected(d, p):
 			return
 		}
-		if !derived && r.change(d, p, follows) {
+		if !derived && (nothing || r.change(d, p, follows)) {
 			list = append(list, edit{path: p, node: follows, by: d, survives: true})
 		}
 	})

@@ -62,7 +62,7 @@ func drawPath(t *rapid.T) tree.Path {
 }
 
 var leaves = rapid.SampledFrom([]tree.Node{
-	tree.Bool(true), tree.Bool(false), tree.Number(1), tree.Number(2), tree.Number(-1), tree.String("x"), tree.String("y"), tree.String("no/key"),
+	tree.Bool(true), tree.Bool(false), tree.Number(0), tree.Number(1), tree.Number(2), tree.Number(-1), tree.String("x"), tree.String("y"), tree.String("no/key"),
 })
 
 // drawNode draws what may stand at a path: mostly what definitions look at.
@@ -301,6 +301,81 @@ func TestConflict(t *testing.T) {
 			t.Errorf("%v makes users %s, want %s", c.writes, got, c.want)
 		}
 	}
+}
+
+// Clients that keep counters of their own write 0 where nothing counts, and the server nothing.
+func TestZero(t *testing.T) {
+	doc := parse(t, `"posts": {"count": "/posts/$u/$p", "to": "/users/$u/posts"}, "names": {"map": "/names/$n", "to": "/copies/$n", "value": "= data.val()"}`)
+	s := state{World: rulestest.World{Root: tree.MustParseNode(`{"posts":{"ann":{"p":true}},"users":{"ann":{"posts":1},"bo":{"name":"Bo"}}}`)}}
+	for _, c := range []struct {
+		writes []tree.ResolvedWrite
+		want   string // the users after the write, or "refused"
+	}{
+		{[]tree.ResolvedWrite{put("users/new", `{"name":"New","posts":0}`)}, `{"ann":{"posts":1},"bo":{"name":"Bo"},"new":{"name":"New"}}`},
+		{[]tree.ResolvedWrite{put("users/bo/posts", "0")}, `{"ann":{"posts":1},"bo":{"name":"Bo"}}`},
+		{[]tree.ResolvedWrite{put("posts/ann/p", "null"), put("users/ann/posts", "0")}, `{"bo":{"name":"Bo"}}`},
+		{[]tree.ResolvedWrite{put("posts/bo/q", "true"), put("users/bo", `{"name":"B","posts":1}`)}, `{"ann":{"posts":1},"bo":{"name":"B","posts":1}}`},
+		{[]tree.ResolvedWrite{put("users/ann/posts", "0")}, "refused"},
+		{[]tree.ResolvedWrite{put("posts/bo/q", "true"), put("users/bo/posts", "0")}, "refused"},
+		{[]tree.ResolvedWrite{put("users/new", `{"posts":{"x":0}}`)}, "refused"},
+		{[]tree.ResolvedWrite{priority("users/ann/posts", "0")}, "refused"},
+		{[]tree.ResolvedWrite{put("copies/n", "0")}, "refused"},
+	} {
+		r, err := doc.Derive(&derive.Change{Before: s, Writes: c.writes})
+		if c.want == "refused" {
+			if !strings.HasPrefix(refusal(t, err).Error(), "kept by") {
+				t.Errorf("%v: %v", c.writes, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v: %v", c.writes, err)
+		}
+		if got := s.After(r.Writes).Root.Child("users").JSON(); got != c.want {
+			t.Errorf("%v makes users %s, want %s", c.writes, got, c.want)
+		}
+		for _, d := range r.Derived {
+			if d.Path == tree.MustParsePath("users/bo/posts") && d.Value.IsEmpty() {
+				t.Errorf("%v derives %v, where nothing changes", c.writes, d)
+			}
+		}
+		if r.Kept != 0 {
+			t.Errorf("%v is corrected in %d places", c.writes, r.Kept)
+		}
+	}
+	// That a 0 may be written is for the rules to say, as of any place that is written.
+	r, err := doc.Derive(&derive.Change{Before: s, Writes: []tree.ResolvedWrite{put("users/bo/posts", "0")}})
+	if err != nil || len(r.Writes) != 1 || len(r.Follow) != 0 {
+		t.Errorf("writes %v, of which %v follow, %v", r.Writes, r.Follow, err)
+	}
+}
+
+// A client that keeps both sides may remove again what is gone: rules are asked about the node, and
+// not about its place.
+func TestRemoveAgain(t *testing.T) {
+	doc := parse(t, `"groups": {"map": "/groups/$g/$u", "to": "/users/$u/groups/$g"},
+		"names": {"map": "/names/$n", "to": "/byName/{data.val()}", "value": "= $n", "unique": true}`)
+	s := state{World: rulestest.World{Root: tree.MustParseNode(`{"groups":{"g":{"ann":true}},"users":{"ann":{"groups":{"g":true}}}}`)}}
+	for _, c := range []struct {
+		writes []tree.ResolvedWrite
+		follow string // the definitions of places that rules are not asked to be written at
+	}{
+		{[]tree.ResolvedWrite{put("groups/g/bo", "null"), put("users/bo/groups/g", "null")}, "[groups]"},
+		{[]tree.ResolvedWrite{put("groups/g/ann", "null"), put("users/ann/groups/g", "null")}, "[groups]"},
+		{[]tree.ResolvedWrite{put("users/bo/groups/g", "null")}, "[]"},
+		{[]tree.ResolvedWrite{put("groups/h/bo", "null"), put("users/bo/groups/g", "null")}, "[]"},
+		{[]tree.ResolvedWrite{put("names/x", "null"), put("byName/x", "null")}, "[]"},
+	} {
+		r, err := doc.Derive(&derive.Change{Before: s, Writes: c.writes})
+		if err != nil {
+			t.Fatalf("%v: %v", c.writes, err)
+		}
+		if got := fmt.Sprint(r.Follow); got != c.follow {
+			t.Errorf("%v: places of %s follow, want %s", c.writes, got, c.follow)
+		}
+	}
+	_, err := doc.Derive(&derive.Change{Before: s, Writes: []tree.ResolvedWrite{put("groups/g/bo", "null"), put("users/bo/groups/g", "true")}})
+	refusal(t, err)
 }
 
 func TestTimersAndEntries(t *testing.T) {

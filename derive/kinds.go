@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -37,6 +38,9 @@ func (r *run) deriveMap(d *Definition, w *work) {
 				r.result.Held = append(r.result.Held, Derived{d, is.place, is.value})
 			}
 		}
+		if !had && !has {
+			r.speakOfNothing(d, p)
+		}
 		if had == has && was == is {
 			continue
 		}
@@ -52,6 +56,17 @@ func (r *run) deriveMap(d *Definition, w *work) {
 		if r.settle(d, w, place, places[place]); r.err != nil {
 			return
 		}
+	}
+}
+
+// speakOfNothing notes the place of a node that says nothing, if it is known without the node and
+// no other may have it. A client that keeps both sides removes there what is gone already.
+func (r *run) speakOfNothing(d *Definition, p tree.Path) {
+	if !d.injective || slices.ContainsFunc(d.target, func(s segment) bool { return s.expr != nil }) {
+		return
+	}
+	if place, ok, _ := r.fill(d.target, p, true); ok {
+		r.spoken[place] = d
 	}
 }
 

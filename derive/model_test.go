@@ -314,12 +314,19 @@ func (d naive) contradicted(w tree.ResolvedWrite, after tree.Node) (no bool) {
 		return false
 	}
 	if len(keys) >= len(d.target) {
-		return after.Get(w.Path) != w.Node
+		return !d.agrees(after.Get(w.Path), w.Node, len(keys) == len(d.target))
 	}
 	matches(w.Node, d.target[len(keys):], keys, func(keys []string, n tree.Node) {
-		no = no || after.Get(tree.MustParsePath(joined(keys...))) != n
+		no = no || !d.agrees(after.Get(tree.MustParsePath(joined(keys...))), n, true)
 	})
 	return no || d.overLeaf(w, after)
+}
+
+// agrees reports whether what is said about a place, or about one below it, follows. That
+// nothing counts for a place may be said by 0.
+func (d naive) agrees(follows, said tree.Node, place bool) bool {
+	zero := place && (d.kind == "count" || d.kind == "sum") && follows.IsEmpty() && said == tree.Number(0)
+	return follows == said || zero
 }
 
 // overLeaf reports whether a place of the target is below a leaf that is written.

@@ -56,6 +56,13 @@ func (u *update) drop(t tree.Target) {
 	}
 }
 
+// put gives a write another value.
+func (u *update) put(t tree.Target, n tree.Node) {
+	if i, ok := u.at[t]; ok {
+		u.writes[i].Node, u.sorted = n, nil
+	}
+}
+
 // cover returns the position of the write at p or above it.
 func (u *update) cover(p tree.Path) (i int, ok bool) {
 	for {

@@ -448,7 +448,9 @@ func (r *modelRun) check(s *modelStep) {
 	snap, err := r.client("admin").Ref("").Snapshot(r.t.Context())
 	want(r.t, err)
 	root := tree.MustParseNode(snap.JSON())
-	for _, text := range r.Invariants {
+	texts, err := r.form.Invariants(r.Invariants)
+	want(r.t, err)
+	for _, text := range texts {
 		v, err := rulestest.ParseInvariant(text)
 		want(r.t, err)
 		if broken := v.Check(root); len(broken) > 0 {

@@ -156,3 +156,27 @@ func parseNode(t *testing.T, src string) tree.Node {
 	}
 	return n
 }
+
+// sameAt compares the value of a path.
+func (r *opsRun) sameAt(s *modelStep, path, got string) {
+	r.t.Helper()
+	p := tree.MustParsePath(path)
+	compared := func(root tree.Node) string { return r.form.Compared(root).Get(p).JSON() }
+	r.same(s, path, compared(tree.Empty.With(p, parseNode(r.t, got))), compared(r.want.Root))
+}
+
+// compared returns what of the text of the database is to be as in the first form.
+func (r *opsRun) compared(text string) string {
+	r.t.Helper()
+	if len(r.form.Apart) == 0 {
+		return text
+	}
+	return r.form.Compared(parseNode(r.t, text)).JSON()
+}
+
+func (r *opsRun) same(s *modelStep, what, got, want string) {
+	r.t.Helper()
+	if problem := sameJSON(what, got, want); problem != "" {
+		r.t.Errorf("%s: %s", s.ID, problem)
+	}
+}

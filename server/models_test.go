@@ -93,10 +93,14 @@ func loadDataModel(t *testing.T, name string) *dataModel {
 	return m
 }
 
-func (m *dataModel) invariants(t *testing.T) []*invariant.Invariant {
+func (m *dataModel) invariants(t *testing.T, form modelform.Form) []*invariant.Invariant {
 	t.Helper()
 	var list []*invariant.Invariant
-	for _, src := range m.Invariants {
+	texts, err := form.Invariants(m.Invariants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range texts {
 		v, err := invariant.Parse(src)
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +186,7 @@ func TestDataModelsWithRestarts(t *testing.T) {
 // in dir, and restarts the server before those steps for which restart says so.
 func playModel(t *testing.T, name string, form modelform.Form, dir string, restart func() bool) {
 	m := loadDataModel(t, name)
-	r := &opsRun{dataModel: m, t: t, form: form, dir: dir, invariants: m.invariants(t), listeners: make(map[string]*opsListener)}
+	r := &opsRun{dataModel: m, t: t, form: form, dir: dir, invariants: m.invariants(t, form), listeners: make(map[string]*opsListener)}
 	defer r.hangUp()
 	r.serve()
 	if form.Document != "" {
@@ -363,12 +367,16 @@ func (r *opsRun) verdict(s *modelStep, a result) (done bool) {
 		status, text = 412, r.want.Root.Get(tree.MustParsePath(s.Path)).JSON()
 	case s.Expect.Allow == nil:
 		r.t.Fatalf("%s: nothing is expected", s.ID)
+	case slices.Contains(r.form.Taken, s.ID):
+		status = 409
 	case !*s.Expect.Allow:
 		status, text = 401, errorBody(textDenied)
 	}
 	if a.StatusCode != status {
 		r.t.Errorf("%s: %d %.300s, want %d", s.ID, a.StatusCode, a.body, status)
-	} else if status != 200 && a.body != text && (r.form.Document == "" || !strings.Contains(a.body, "by the definition ")) {
+	} else if status == 409 && !strings.Contains(a.body, " is taken") {
+		r.t.Errorf("%s: %.300s, want that something is taken", s.ID, a.body)
+	} else if status != 200 && status != 409 && a.body != text && (r.form.Document == "" || !strings.Contains(a.body, "by the definition ")) {
 		r.t.Errorf("%s: %.300s, want %s", s.ID, a.body, text)
 	}
 	return status == 200 && a.StatusCode == 200
@@ -456,12 +464,12 @@ func (r *opsRun) apply(s *modelStep) {
 func (r *opsRun) echo(s *modelStep, path, body string) {
 	r.t.Helper()
 	if s.Op != "update" {
-		r.same(s, "answer", body, r.want.Root.Get(tree.MustParsePath(path)).JSON())
+		r.sameAt(s, path, body)
 		return
 	}
 	answered := members(r.t, json.RawMessage(body))
 	for key := range members(r.t, s.Value) {
-		r.same(s, key, string(answered[key]), r.want.Root.Get(tree.MustParsePath(path+"/"+key)).JSON())
+		r.sameAt(s, path+"/"+key, string(answered[key]))
 	}
 	for _, key := range s.Returns {
 		r.same(s, key, string(answered[key]), string(members(r.t, s.Expect.Value)[key]))
@@ -473,7 +481,7 @@ func (r *opsRun) echo(s *modelStep, path, body string) {
 func (r *opsRun) check(id string, broken []string) {
 	r.t.Helper()
 	a := r.server.admin("GET", "/.json?format=export", "")
-	if problem := sameJSON("the database", a.body, r.want.Root.JSON()); problem != "" {
+	if problem := sameJSON("the database", r.compared(a.body), r.compared(r.want.Root.JSON())); problem != "" {
 		r.t.Errorf("%s: %s", id, problem)
 		return
 	}
@@ -487,12 +495,5 @@ func (r *opsRun) check(id string, broken []string) {
 		if (len(problems) > 0) != slices.Contains(broken, v.ID) {
 			r.t.Errorf("%s: invariant %s, %s: broken by %q", id, v.ID, v.Text, problems)
 		}
-	}
-}
-
-func (r *opsRun) same(s *modelStep, what, got, want string) {
-	r.t.Helper()
-	if problem := sameJSON(what, got, want); problem != "" {
-		r.t.Errorf("%s: %s", s.ID, problem)
 	}
 }

@@ -17,6 +17,7 @@ import {
   query,
   ref,
   runTransaction,
+  type ServerValue,
   serverTimestamp,
   set,
   startAfter,
@@ -97,11 +98,21 @@ export function conversationId(one: string, other: string): string {
   return `p${a.slice(1)}${b.slice(1)}`
 }
 
+/** How groups are kept. */
+export interface ImOptions {
+  /**
+   * The server keeps the groups of each user and owner, and counts them, by the data document
+   * of the model.
+   */
+  declared?: boolean
+}
+
 /** Messages as one user sees them, who has to be signed in as `me`. */
 export class Im {
   constructor(
     private readonly db: Database<ImData>,
-    readonly me: string
+    readonly me: string,
+    private readonly options: ImOptions = {}
   ) {}
 
   /** Makes the record of this user. */
@@ -141,12 +152,25 @@ export class Im {
     await update(ref(this.db), {
       [`groups/${group}`]: { owner: me, name, created: now },
       [`conversations/${group}`]: { kind: 'group', group },
-      [`ownedGroups/${me}/${group}`]: now,
-      [`stats/${me}/ownedGroups`]: increment(1),
-      [`stats/${me}/lastOwned`]: group,
-      ...membership(group, me, 'owner')
+      ...this.owned(group, now, 1),
+      ...this.membership(group, me, 'owner')
     })
     return group
+  }
+
+  // The place of a group in the list of its owner and the counter, unless the server keeps them.
+  private owned(group: string, created: ServerValue | null, step: 1 | -1) {
+    const { me } = this
+    if (this.options.declared) return {}
+    return {
+      [`ownedGroups/${me}/${group}`]: created,
+      [`stats/${me}/ownedGroups`]: increment(step),
+      [`stats/${me}/lastOwned`]: group
+    }
+  }
+
+  private membership(group: string, user: string, role: Role | null) {
+    return membership(group, user, role, this.options.declared)
   }
 
   /**
@@ -154,28 +178,25 @@ export class Im {
    * meanwhile makes it start again.
    */
   deleteGroup(group: string): Promise<void> {
-    const { me } = this
     return retry(
       async () => Object.keys(await this.members(group)),
       members =>
         update(ref(this.db), {
           [`groups/${group}`]: null,
-          [`ownedGroups/${me}/${group}`]: null,
-          [`stats/${me}/ownedGroups`]: increment(-1),
-          [`stats/${me}/lastOwned`]: group,
-          ...Object.assign({}, ...members.map(user => membership(group, user, null)))
+          ...this.owned(group, null, -1),
+          ...Object.assign({}, ...members.map(user => this.membership(group, user, null)))
         })
     )
   }
 
   /** Adds a user to a group that belongs to this one. */
   addMember(group: string, user: string, role: Exclude<Role, 'owner'> = 'member'): Promise<void> {
-    return update(ref(this.db), membership(group, user, role))
+    return update(ref(this.db), this.membership(group, user, role))
   }
 
   /** Removes a user from a group that belongs to this one. */
   removeMember(group: string, user: string): Promise<void> {
-    return update(ref(this.db), membership(group, user, null))
+    return update(ref(this.db), this.membership(group, user, null))
   }
 
   /** Leaves a group. The owner cannot. */
@@ -353,11 +374,16 @@ function newId(): string {
 }
 
 // The three places of a membership, the last of which says that it has changed.
-function membership(group: string, user: string, role: Role | null): Record<string, unknown> {
+function membership(
+  group: string,
+  user: string,
+  role: Role | null,
+  declared = false
+): Record<string, unknown> {
   const now = serverTimestamp()
   return {
     [`groupMembers/${group}/${user}`]: role && { role, joined: now },
-    [`userGroups/${user}/${group}`]: role && now,
+    ...(!declared && { [`userGroups/${user}/${group}`]: role && now }),
     [`versions/${user}/groups`]: now
   }
 }

@@ -4,19 +4,23 @@
 
 import {
   type Database,
+  get,
   getAll,
   increment,
   limitToFirst,
   onValue,
+  orderByKey,
+  query,
   ref,
   serverTimestamp,
+  startAfter,
   type Unsubscribe,
   update,
   updateReturning
 } from '@dogwood/client'
 import { errors, type Field, land, marks, rowOf, type Save } from './landing.js'
 import type { LeaseRecord } from './lease.js'
-import { read, retry, stored } from './records.js'
+import { keys, read, retry, stored } from './records.js'
 
 export { type Dirty, type Field, LandingError, type Refused, type Save } from './landing.js'
 export { HeldError, LeaseLostError, type LeaseRecord } from './lease.js'
@@ -33,6 +37,18 @@ export interface StorageData {
   dirty: Record<string, Record<string, Record<string, number>>>
   landing: Record<string, Record<string, LeaseRecord>>
   error: Record<string, Record<string, Record<string, StoredFailure>>>
+  /** The numbers of fields. Kept by a server with the data document of the model. */
+  owners: Record<string, Record<string, Record<string, Record<string, number>>>>
+  /** Kept by a server with the data document of the model. Absent is 0. */
+  backlog: Record<string, Record<string, Partial<Backlog>>>
+}
+
+/** How much the landing has to do. */
+export interface Backlog {
+  /** Fields that have changed since they were landed. */
+  waiting: number
+  /** Rows that SQL has refused, which `replay` tries again. */
+  refused: number
 }
 
 /** What is kept of a row that SQL has refused. */
@@ -125,6 +141,27 @@ export class OwnerStorage {
         return update(ref(this.db), changes)
       }
     )
+  }
+
+  /**
+   * The owners of a kind that have fields, with the numbers of these, in the order of their
+   * keys: some of those behind `after`. None of their fields is read. Only a server that has the
+   * data document of the model lists them.
+   */
+  async owners(logic: string, after?: string, count = 1000): Promise<Map<string, number>> {
+    const list = ref<Record<string, number>>(this.db, this.at('owners', logic))
+    const from = after === undefined ? [] : [startAfter(after)]
+    const found = await get(query(list, orderByKey(), ...from, limitToFirst(count)))
+    return new Map(keys(found).map(key => [key, found.child(key).val() as number]))
+  }
+
+  /**
+   * Calls `next` with how much the landing has to do, now and after every change. Only a server
+   * that has the data document of the model counts it. `cancel` hears if it cannot be read.
+   */
+  watchBacklog(next: (backlog: Backlog) => unknown, cancel?: (error: Error) => unknown): Unsubscribe {
+    const place = ref<Partial<Backlog>>(this.db, this.at('backlog'))
+    return onValue(place, found => next({ waiting: 0, refused: 0, ...found.val() }), cancel)
   }
 
   /** Calls `next` with all fields of an owner now and after every change. */

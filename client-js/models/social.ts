@@ -58,6 +58,8 @@ const START: Place = { time: 0, key: '' }
 /** How many statuses a home timeline keeps. */
 const HOME = 1000
 const PAGE = 30
+/** The counters of a user who has done nothing yet. */
+const none = { followers: 0, following: 0, posts: 0 }
 
 /** Reports whether a login is free, in upper and lower case. Needs no user. */
 export async function loginFree(db: Database<SocialData>, login: string): Promise<boolean> {
@@ -70,33 +72,37 @@ export async function nextUserId(db: Database<SocialData>): Promise<number> {
   return snapshot.val()!
 }
 
+/** How the network is kept. */
+export interface SocialOptions {
+  /**
+   * The server keeps logins, followers, profiles and the counters, and bounds homes, by the
+   * data document of the model. Statuses are sent to homes as without it.
+   */
+  declared?: boolean
+}
+
 /** The network as one user sees it, who has to be signed in as `me`. */
 export class Social {
   constructor(
     private readonly db: Database<SocialData>,
-    readonly me: string
+    readonly me: string,
+    private readonly options: SocialOptions = {}
   ) {}
 
   /** Makes this user. The rules refuse a login that is taken, in upper or lower case. */
   createUser(login: string, name: string): Promise<void> {
-    const id = Number(this.me.slice(1))
+    const user = { login, id: Number(this.me.slice(1)), name, signup: serverTimestamp() }
+    const kept = { [`logins/${login.toLowerCase()}`]: this.me }
     return update(ref(this.db), {
-      [`users/${this.me}`]: {
-        login,
-        id,
-        name,
-        followers: 0,
-        following: 0,
-        posts: 0,
-        signup: serverTimestamp()
-      },
-      [`logins/${login.toLowerCase()}`]: this.me
+      [`users/${this.me}`]: { ...user, ...(!this.options.declared && none) },
+      ...(!this.options.declared && kept)
     })
   }
 
-  /** A user, by default this one. */
-  user(uid = this.me): Promise<User | null> {
-    return read(ref<User>(this.db, `users/${uid}`))
+  /** A user, by default this one. A counter that the server keeps is absent at 0. */
+  async user(uid = this.me): Promise<User | null> {
+    const user = await read(ref<User>(this.db, `users/${uid}`))
+    return user && { ...none, ...user }
   }
 
   /**
@@ -118,9 +124,7 @@ export class Social {
         await update(ref(this.db), {
           'counters/statusId': id,
           [`statuses/${sid}`]: { message, posted, id, uid: this.me, login, ...(location && { location }) },
-          [`profile/${this.me}/${sid}`]: posted,
-          [`users/${this.me}/posts`]: increment(1),
-          [`users/${this.me}/lastStatus`]: sid,
+          ...this.counted(sid, posted, 1),
           [`home/${this.me}/${sid}`]: posted,
           ...this.pass(sid, first, posted)
         })
@@ -129,6 +133,16 @@ export class Social {
     )
     await this.send(sid)
     return sid
+  }
+
+  // The place of a status in the profile and the counter, unless the server keeps them.
+  private counted(sid: string, posted: ServerValue | null, step: 1 | -1) {
+    if (this.options.declared) return {}
+    return {
+      [`profile/${this.me}/${sid}`]: posted,
+      [`users/${this.me}/posts`]: increment(step),
+      [`users/${this.me}/lastStatus`]: sid
+    }
   }
 
   /** Sends what this user has posted, but not all followers have. Returns the statuses. */
@@ -217,9 +231,7 @@ export class Social {
       ({ followers }) =>
         update(ref(this.db), {
           [`statuses/${sid}`]: null,
-          [`profile/${this.me}/${sid}`]: null,
-          [`users/${this.me}/posts`]: increment(-1),
-          [`users/${this.me}/lastStatus`]: sid,
+          ...this.counted(sid, null, -1),
           [`fanout/${this.me}/${sid}`]: null,
           ...inHomes([this.me, ...followers], sid, null)
         })
@@ -236,7 +248,7 @@ export class Social {
       }
     )
     await this.catchUp(uid, merged)
-    await this.trimHome()
+    if (!this.options.declared) await this.trimHome()
   }
 
   // catchUp enters what a user has posted since their statuses were read: such a status may
@@ -259,15 +271,18 @@ export class Social {
     await this.setHome(Object.fromEntries(gone.map(([sid]) => [sid, null])))
   }
 
-  // Both lists, both counters: all or none.
+  // Both lists, both counters: all or none. One list is enough if the server keeps the rest.
   private setEdge(uid: string, time: ServerValue | null, step: 1 | -1, home: Timed): Promise<void> {
     const { me } = this
-    return update(ref(this.db), {
-      [`following/${me}/${uid}`]: time,
+    const kept = {
       [`followers/${uid}/${me}`]: time,
       [`users/${me}/following`]: increment(step),
       [`users/${me}/lastEdge`]: uid,
-      [`users/${uid}/followers`]: increment(step),
+      [`users/${uid}/followers`]: increment(step)
+    }
+    return update(ref(this.db), {
+      [`following/${me}/${uid}`]: time,
+      ...(!this.options.declared && kept),
       ...Object.fromEntries(Object.entries(home).map(([sid, posted]) => [`home/${me}/${sid}`, posted]))
     })
   }
@@ -304,7 +319,10 @@ export class Social {
     return { statuses, next: { key, time: times.child(key).val()! } }
   }
 
-  /** Takes the oldest statuses out of the home of this user, so that `max` are left. */
+  /**
+   * Takes the oldest statuses out of the home of this user, so that `max` are left. With
+   * `declared` the server leaves 1000 by itself.
+   */
   async trimHome(max = HOME): Promise<void> {
     const home = ref<Timed>(this.db, `home/${this.me}`)
     const excess = (await getCount(home)) - max

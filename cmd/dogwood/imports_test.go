@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"tree/store/dirlock":               {"tree/store/durable"},
 	"tree/invariant":                   {"tree"},
 	"internal/invarianttest":           {"tree", "tree/invariant"},
-	"internal/modelform":               {},
+	"internal/modelform":               {"tree"},
 	"internal/disktest":                {},
 	"rules":                            {"tree", "rules/jsonc", "rules/lang", "rules/internal/eval", "rules/internal/snapshot"},
 	"rules/internal/eval":              {"tree", "rules/lang", "rules/internal/snapshot"},

@@ -42,21 +42,37 @@ func (c *modelCrash) declare(dir string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	data := read(dir, "data.json")
+	data, err := c.model.data(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	put("/.settings/data.json", text)
-	put("/.json", data)
-	c.ledger = newLedger(tree.MustParseNode(data))
+	put("/.json", string(data))
+	c.ledger = newLedger(tree.MustParseNode(string(data)))
 	for _, d := range document.Definitions() {
-		c.ledger.kept = append(c.ledger.kept, d.Target())
+		if d.Target() != "" {
+			c.ledger.kept = append(c.ledger.kept, d.Target())
+		}
+		if d.List() != "" {
+			c.ledger.bounded = append(c.ledger.bounded, d.List()+"/$")
+		}
 	}
 }
 
 // isKept reports whether a definition of the data document keeps a leaf: its value is
 // for the invariants to prove.
-func (l *ledger) isKept(path string) bool {
+func (l *ledger) isKept(path string) bool { return matchesOne(l.kept, path) }
+
+// isGone reports whether a leaf is absent that was in a bounded list.
+func (l *ledger) isGone(path string, n tree.Node) bool {
+	return n.IsEmpty() && matchesOne(l.bounded, path)
+}
+
+// matchesOne reports whether a path is at one of some patterns, or below it.
+func matchesOne(patterns []string, path string) bool {
 	at := strings.Split(path, "/")
-	for _, target := range l.kept {
-		keys := strings.Split(target, "/")
+	for _, pattern := range patterns {
+		keys := strings.Split(pattern, "/")
 		same := len(at) >= len(keys)
 		for i := 0; same && i < len(keys); i++ {
 			same = keys[i] == at[i] || strings.ContainsAny(keys[i], "${")

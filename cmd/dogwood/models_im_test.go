@@ -24,7 +24,12 @@ var imModel = dataModel{
 
 // imClient is a client of the messenger.
 func imClient(w *modelWorker) modelDo {
-	m := func() *im.IM { return im.New(w.db, w.me()) }
+	m := func() *im.IM {
+		if w.crash.model.second {
+			return im.New(w.db, w.me(), im.Declared())
+		}
+		return im.New(w.db, w.me())
+	}
 	// group is one of those that the data have, or that this client has made.
 	group := func() string {
 		if n := len(w.mine); n > 0 && w.rnd.IntN(2) == 0 {

@@ -26,6 +26,7 @@ type ledger struct {
 	places  map[string]*place    // by path: "/rooms/r1"
 	leaves  map[string]bool      // paths of all leaves that were ever written
 	kept    []string             // targets of definitions: "/users/$u/groups/$g"
+	bounded []string             // children of lists that definitions bound: "/home/$u/$"
 	figures ledgerFigures
 	wrong   []error // answers that no write should get
 }
@@ -198,8 +199,8 @@ func (l *ledger) compare(root tree.Node) error {
 		if n.IsObject() {
 			continue // its leaves are among the paths
 		}
-		if strings.HasPrefix(path, "/landing/") || l.isKept(path) {
-			continue // the server gives up a lease when a connection ends, and keeps what follows
+		if strings.HasPrefix(path, "/landing/") || l.isKept(path) || l.isGone(path, n) {
+			continue // the server gives up a lease when a connection ends, keeps what follows, and trims lists
 		}
 		if err := l.compareLeaf(path, n); err != nil && len(errs) < 10 {
 			errs = append(errs, err)

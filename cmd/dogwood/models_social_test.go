@@ -18,7 +18,11 @@ var socialModel = dataModel{
 // are several for each status.
 func socialClient(w *modelWorker) modelDo {
 	s := func() *social.Social {
-		s := social.New(w.db, w.me())
+		var options []social.Option
+		if w.crash.model.second {
+			options = append(options, social.Declared())
+		}
+		s := social.New(w.db, w.me(), options...)
 		s.PassSize = 2
 		return s
 	}

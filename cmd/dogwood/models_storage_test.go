@@ -35,7 +35,7 @@ func storageClient(w *modelWorker) modelDo {
 	player := func() string { return w.some("p", 10) }
 	field := func() string { return w.some("field", 5) }
 	counter := func() string { return w.some("counter", 3) }
-	return modelDo{
+	do := modelDo{
 		"update": func(ctx context.Context) error {
 			return s().Update(ctx, "player", player(), map[string]any{field(): w.text(), field(): w.rnd.IntN(100)})
 		},
@@ -61,4 +61,15 @@ func storageClient(w *modelWorker) modelDo {
 			return err
 		},
 	}
+	if w.crash.model.second {
+		do["owners"] = func(ctx context.Context) error {
+			for _, err := range s().Owners(ctx, "player") {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return do
 }

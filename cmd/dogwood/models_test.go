@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/internal/modelform"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/msgy"
@@ -69,7 +70,7 @@ func TestModelsCrash(t *testing.T) {
 			newModelCrash(t, m).run()
 		})
 	}
-	for _, m := range []dataModel{chatModel, orgModel, msgyModel} {
+	for _, m := range []dataModel{chatModel, orgModel, msgyModel, socialModel, storageModel, imModel} {
 		m.second = true
 		t.Run(m.name+" on its document", func(t *testing.T) {
 			t.Parallel()
@@ -106,10 +107,7 @@ func newModelCrash(t *testing.T, m dataModel) *modelCrash {
 		rules = filepath.Join(dir, "rules.declared.json")
 	}
 	c.args = []string{"serve", "--port", "0", "--data", c.data, "--rules", rules}
-	var err error
-	if c.invariants, err = checks.ReadInvariants(filepath.Join(dir, "ops.json")); err != nil {
-		t.Fatal(err)
-	}
+	c.readInvariants(dir)
 	if m.second {
 		c.start()
 		c.declare(dir)
@@ -120,21 +118,54 @@ func newModelCrash(t *testing.T, m dataModel) *modelCrash {
 	return c
 }
 
-// fill imports the model's data.
-func (c *modelCrash) fill(dir string) {
+// readInvariants reads those of the form that is played.
+func (c *modelCrash) readInvariants(dir string) {
 	c.t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "data.json"))
+	forms, err := modelform.Load(dir)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	var data map[string]any
-	if err := json.Unmarshal(text, &data); err != nil {
+	form := forms[0]
+	if c.model.second {
+		form = forms[1]
+	}
+	var ops struct{ Invariants []json.RawMessage }
+	text, err := os.ReadFile(filepath.Join(dir, "ops.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &ops)
+	}
+	list, err2 := form.Invariants(ops.Invariants)
+	if err := errors.Join(err, err2); err != nil {
 		c.t.Fatal(err)
 	}
-	if c.model.seed != nil {
-		c.model.seed(data)
+	for _, src := range list {
+		v, err := invariant.Parse(src)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.invariants = append(c.invariants, v)
 	}
-	if text, err = json.Marshal(data); err != nil {
+}
+
+// data returns the data that the clients begin with.
+func (m dataModel) data(dir string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "data.json"))
+	if err != nil || m.seed == nil {
+		return text, err
+	}
+	var data map[string]any
+	if err := json.Unmarshal(text, &data); err != nil {
+		return nil, err
+	}
+	m.seed(data)
+	return json.Marshal(data)
+}
+
+// fill imports the model's data.
+func (c *modelCrash) fill(dir string) {
+	c.t.Helper()
+	text, err := c.model.data(dir)
+	if err != nil {
 		c.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(c.t.Context(), "dogwood", "import", "/", "-", "--data", c.data)
@@ -217,11 +248,11 @@ func (c *modelCrash) await(n int) {
 func (c *modelCrash) verify() {
 	c.t.Helper()
 	file := filepath.Join(c.data, modelNamespace+".db")
-	findings, err := store.CheckFile(file)
+	findings := checks.File(c.t.Context(), file) // also what follows by the data document
 	broken, err2 := checks.Invariants(c.t.Context(), file, c.invariants)
 	root, err3 := readTree(file)
 	err4 := c.ledger.compare(root)
-	if err := errors.Join(append(append(findings, broken...), err, err2, err3, err4)...); err != nil {
+	if err := errors.Join(append(append(findings, broken...), err2, err3, err4)...); err != nil {
 		c.t.Errorf("after %d kills and %d writes, with the seed %d: %v", c.kills, c.accepted(), c.seed, err)
 	}
 }
@@ -248,7 +279,7 @@ func (c *modelCrash) report(target int) {
 		c.t.Error("nothing was refused")
 	}
 	if target >= 5000 {
-		for name := range c.model.client(&modelWorker{}) {
+		for name := range c.model.client(&modelWorker{crash: c}) {
 			if c.done[name] == 0 {
 				c.t.Errorf("%s never went well", name)
 			}

@@ -55,16 +55,20 @@ type mutatedModel struct {
 func newMutatedModel(t *testing.T, dir string) *mutatedModel {
 	t.Helper()
 	m := &mutatedModel{name: filepath.Base(dir)}
-	files, err := rulestest.Find(dir)
+	all, err := rulestest.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	var files []string
+	for _, file := range all {
 		s, err := rulestest.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.suites = append(m.suites, s)
+		if s.Document != nil { // of the second form, which has rules of its own
+			continue
+		}
+		files, m.suites = append(files, file), append(m.suites, s)
 	}
 	if m.mutants, err = Mutants(&m.suites[0].Rules); err != nil {
 		t.Fatal(err)

@@ -47,6 +47,23 @@ export function broken(invariants, tree) {
 
 const exists = value => value !== null
 
+/** The invariants of a form: it has some of its own, and others in place of those of the same id. */
+export function invariantsOf(model, own = []) {
+  const others = model.map(v => own.find(({ id }) => id === v.id) ?? v)
+  return [...others, ...own.filter(({ id }) => !model.some(v => v.id === id))]
+}
+
+/** A tree without the places that patterns lead to. */
+export function without(tree, patterns = []) {
+  return patterns.reduce((t, pattern) => taken(t, split(pattern)), tree)
+}
+
+function taken(node, [key, ...rest]) {
+  if (key === undefined) return null
+  if (!isObject(node)) return node
+  return object(Object.entries(node).map(([k, v]) => [k, k === key || key.startsWith('$') ? taken(v, rest) : v]))
+}
+
 // implies: whatever fits `from` has something at each of `to`.
 const implies = (tree, from, ...to) => all(tree, from, m => to.every(pattern => exists(m.get(pattern))))
 

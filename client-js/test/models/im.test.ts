@@ -11,9 +11,9 @@ const [a, b, c, d] = ['a1', 'b2', 'c3', 'd4'].map(end => `u00000000000000${end}`
   string
 ]
 
-async function messengers() {
-  const im = await scene('im')
-  const as = (uid: string, db = im.as<ImData>(uid)) => new Im(db, uid)
+async function messengers(declared = false) {
+  const im = await scene('im', declared)
+  const as = (uid: string, db = im.as<ImData>(uid)) => new Im(db, uid, { declared })
   // The month in which this test runs, and a day of the one before.
   const now = new Date()
   const month = (offset: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)
@@ -28,8 +28,8 @@ async function messengers() {
 
 const texts = (messages: Placed[]) => messages.map(({ text }) => text)
 
-test('groups are bounded in number, by their owner', async () => {
-  const { an, bo, chen, admin, check } = await messengers()
+test.each([false, true])('groups are bounded in number, by their owner, declared: %s', async declared => {
+  const { an, bo, chen, admin, check } = await messengers(declared)
   expect(await an.ownedGroups()).toEqual(['g0000000000001001'])
   const second = await an.createGroup('Second')
   expect(second).toMatch(/^g[0-9a-f]{16}$/)
@@ -52,8 +52,8 @@ test('groups are bounded in number, by their owner', async () => {
   expect(Object.values(groups).filter(({ owner }) => owner === a)).toHaveLength(3)
 })
 
-test('groups are asked for only when they have changed', async () => {
-  const { bo, chen } = await messengers()
+test.each([false, true])('groups are asked for only when they have changed, declared: %s', async declared => {
+  const { bo, chen } = await messengers(declared)
   const { version, groups } = (await chen.groupsSince(null))!
   expect(groups).toEqual(Object.keys(await chen.groups()))
   expect(await chen.groupsSince(version)).toBe(null)

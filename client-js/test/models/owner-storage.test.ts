@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest'
-import { type Dirty, type Fields, OwnerStorage, type StorageData } from '../../models/owner-storage.js'
+import {
+  type Backlog,
+  type Dirty,
+  type Fields,
+  OwnerStorage,
+  type StorageData
+} from '../../models/owner-storage.js'
 import { calls, denied, models } from './scene.js'
 
 const scene = models()
 const token = { appId: 'game1', regionId: 's1' }
 
-async function storage() {
-  const storage = await scene('owner-storage')
+async function storage(declared = false) {
+  const storage = await scene('owner-storage', declared)
   const as = (uid: string, claims: object) =>
     new OwnerStorage(storage.as<StorageData>({ uid, token: { ...token, ...claims } }), 'game1', 's1')
   return {
@@ -113,4 +119,42 @@ test('a mark of no field is named and gone, and the others land', async () => {
   expect(landed).toEqual(['level'])
   expect(await admin('GET', '/dirty')).toBe(null)
   expect(await lander.land(save)).toBe(0)
+})
+
+test('owners are listed in pages, declared', async () => {
+  const { game, check } = await storage(true)
+  expect(await game.owners('player')).toEqual(
+    new Map([
+      ['p1001', 4],
+      ['p1002', 2]
+    ])
+  )
+  await game.removeKeys('player', 'p1002', ['level', 'gold'])
+  await game.update('player', 'p1003', { level: 1 })
+  expect(await game.owners('player', undefined, 1)).toEqual(new Map([['p1001', 4]]))
+  expect(await game.owners('player', 'p1001')).toEqual(new Map([['p1003', 1]]))
+  await check()
+})
+
+test('what waits for the landing is counted, declared', async () => {
+  const { game, lander, check } = await storage(true)
+  const heard = calls<Backlog>()
+  const stop = game.watchBacklog(heard.add)
+  await heard.until(1)
+  await game.update('player', 'p1001', { level: 13, gold: 1 })
+  await heard.until(2)
+  const bad = (field: { key: string }) => field.key === 'gold'
+  const save = async (rows: Dirty[]) => {
+    if (rows.some(bad)) throw new Error('a bad row')
+  }
+  await expect(lander.land(save)).rejects.toThrow()
+  await heard.until(3)
+  await check()
+  await lander.replay(async () => {})
+  await heard.until(4)
+  stop()
+  expect(heard.all[0]).toEqual({ waiting: 0, refused: 0 })
+  expect(heard.all[1]).toEqual({ waiting: 2, refused: 0 })
+  expect(heard.all.at(-1)).toEqual({ waiting: 0, refused: 0 })
+  expect(heard.all.some(({ refused }) => refused === 1)).toBe(true)
 })

@@ -5,7 +5,7 @@ import { type Database, deleteDatabase, getDatabase } from '../../src/index.js'
 import { freshNamespace, Server } from '../support/server.js'
 import { type Actor, type names, parsed, root, tokenOf } from './steps.js'
 
-const { broken } = await import(`${root}/testdata/e2e/models-reference.mjs`)
+const { broken, invariantsOf } = await import(`${root}/testdata/e2e/models-reference.mjs`)
 
 /** A server for the tests of a file, each of which gets its data from `scene`. */
 export function models() {
@@ -24,7 +24,8 @@ export function models() {
   /** Loads a model into a namespace of its own, in its first form or on its data document. */
   return async function scene(model: (typeof names)[number], declared = false) {
     const ns = freshNamespace()
-    const { invariants } = parsed(model, 'ops')
+    const own = declared ? parsed(model, 'declared').invariants : []
+    const invariants = invariantsOf(parsed(model, 'ops').invariants, own)
     const admin = (method: string, path: string, body?: unknown) => server.rest(ns, method, path, body)
     if (declared) await admin('PUT', '/.settings/data', parsed(model, 'database.data'))
     await admin('PUT', '/', parsed(model, 'data'))

@@ -20,16 +20,16 @@ import { parsed } from './steps.js'
 
 const scene = models()
 
-async function network() {
-  const social = await scene('social')
-  const as = (uid: string) => new Social(social.as<SocialData>(uid), uid)
+async function network(declared = false) {
+  const social = await scene('social', declared)
+  const as = (uid: string) => new Social(social.as<SocialData>(uid), uid, { declared })
   return { ...social, u1: as('u1'), u2: as('u2'), u3: as('u3'), u4: as('u4'), user: as }
 }
 
 const keys = (statuses: Keyed<Status>[]) => statuses.map(({ key }) => key)
 
-test('a login is taken once, in whatever case', async () => {
-  const { as, user, check } = await network()
+test.each([false, true])('a login is taken once, in whatever case, declared: %s', async declared => {
+  const { as, user, check } = await network(declared)
   const db = as<SocialData>('nobody-yet')
   expect(await loginFree(db, 'NewComer')).toBe(true)
   const ids = await Promise.all([nextUserId(db), nextUserId(as<SocialData>('other'))])
@@ -42,8 +42,8 @@ test('a login is taken once, in whatever case', async () => {
   await check()
 })
 
-test('a status comes into the homes of all followers', async () => {
-  const { u1, u2, u3, u4, check } = await network()
+test.each([false, true])('a status comes into the homes of all followers, declared: %s', async declared => {
+  const { u1, u2, u3, u4, check } = await network(declared)
   const sid = await u1.postStatus('fan-out in one write')
   expect(sid).toBe('s5')
   expect((await u1.user())!.posts).toBe(3)
@@ -57,24 +57,30 @@ test('a status comes into the homes of all followers', async () => {
   await check()
 })
 
-test('who loses the race for a number tries the next one', async () => {
-  const { u1, u2, u3, check } = await network()
-  const sids = await Promise.all([u1.postStatus('one'), u2.postStatus('two'), u3.postStatus('three')])
-  expect(sids.sort()).toEqual(['s5', 's6', 's7'])
-  await check()
-})
+test.each([false, true])(
+  'who loses the race for a number tries the next one, declared: %s',
+  async declared => {
+    const { u1, u2, u3, check } = await network(declared)
+    const sids = await Promise.all([u1.postStatus('one'), u2.postStatus('two'), u3.postStatus('three')])
+    expect(sids.sort()).toEqual(['s5', 's6', 's7'])
+    await check()
+  }
+)
 
-test('many posts of one user at once are all made, once, and sent', async () => {
-  const { u1, u2, admin, check } = await network()
-  const messages = Array.from({ length: 30 }, (_, i) => `post ${i}`)
-  const sids = await Promise.all(messages.map(message => u1.postStatus(message)))
-  const statuses: Record<string, Status> = await admin('GET', '/statuses')
-  expect(sids.map(sid => statuses[sid]!.message)).toEqual(messages)
-  expect((await u1.user())!.posts).toBe(2 + messages.length)
-  expect(keys((await u2.homeTimeline(undefined, 30)).statuses).sort()).toEqual(sids.sort())
-  expect(await admin('GET', '/fanout')).toBe(null)
-  await check()
-})
+test.each([false, true])(
+  'many posts of one user at once are all made, once, and sent, declared: %s',
+  async declared => {
+    const { u1, u2, admin, check } = await network(declared)
+    const messages = Array.from({ length: 30 }, (_, i) => `post ${i}`)
+    const sids = await Promise.all(messages.map(message => u1.postStatus(message)))
+    const statuses: Record<string, Status> = await admin('GET', '/statuses')
+    expect(sids.map(sid => statuses[sid]!.message)).toEqual(messages)
+    expect((await u1.user())!.posts).toBe(2 + messages.length)
+    expect(keys((await u2.homeTimeline(undefined, 30)).statuses).sort()).toEqual(sids.sort())
+    expect(await admin('GET', '/fanout')).toBe(null)
+    await check()
+  }
+)
 
 test('a status reaches more followers than fit into one write', async () => {
   const { u1, as, admin, check } = await network()
@@ -110,22 +116,25 @@ test('a status reaches more followers than fit into one write', async () => {
   await check()
 })
 
-test('following and leaving keep lists, counters and homes together', async () => {
-  const { u1, u4, check } = await network()
-  await u4.follow('u1')
-  expect(keys((await u4.homeTimeline()).statuses)).toEqual(['s3', 's1'])
-  expect([(await u4.user())!.following, (await u1.user())!.followers]).toEqual([1, 3])
-  await expect(u4.follow('u1')).rejects.toMatchObject(denied)
-  await expect(u4.follow('u4')).rejects.toMatchObject(denied)
-  await check()
-  await u4.unfollow('u1')
-  expect((await u4.homeTimeline()).statuses).toEqual([])
-  await expect(u4.unfollow('u1')).rejects.toMatchObject(denied)
-  await check()
-})
+test.each([false, true])(
+  'following and leaving keep lists, counters and homes together, declared: %s',
+  async declared => {
+    const { u1, u4, check } = await network(declared)
+    await u4.follow('u1')
+    expect(keys((await u4.homeTimeline()).statuses)).toEqual(['s3', 's1'])
+    expect([(await u4.user())!.following, (await u1.user())!.followers]).toEqual([1, 3])
+    await expect(u4.follow('u1')).rejects.toMatchObject(denied)
+    await expect(u4.follow('u4')).rejects.toMatchObject(denied)
+    await check()
+    await u4.unfollow('u1')
+    expect((await u4.homeTimeline()).statuses).toEqual([])
+    await expect(u4.unfollow('u1')).rejects.toMatchObject(denied)
+    await check()
+  }
+)
 
-test('who follows while a status is sent has it, too', async () => {
-  const { u1, u4, check } = await network()
+test.each([false, true])('who follows while a status is sent has it, too, declared: %s', async declared => {
+  const { u1, u4, check } = await network(declared)
   // The status is posted, and sent to all followers, when u4 has read what there was.
   const look = vi.spyOn(u4 as unknown as { newestOf(uid: string): Promise<unknown> }, 'newestOf')
   const newestOf = look.getMockImplementation() ?? Social.prototype['newestOf' as never]
@@ -137,6 +146,20 @@ test('who follows while a status is sent has it, too', async () => {
   await u4.follow('u1')
   expect(keys((await u4.homeTimeline()).statuses)).toEqual(['s5', 's3', 's1'])
   await check()
+})
+
+test('a home has a thousand entries after every write, declared', async () => {
+  const { u1, as, admin } = await network(true)
+  const old = Array.from({ length: 1000 }, (_, i) => [`old${i}`, 1600000000000 + i])
+  await admin('PUT', '/home/u2', Object.fromEntries(old))
+  const heard = calls<number>()
+  onValue(ref(as<SocialData>('u2'), 'home/u2'), home => heard.add(home.size))
+  await heard.until(1)
+  const sid = await u1.postStatus('for the newest place')
+  await heard.until(2)
+  expect(heard.all).toEqual([1000, 1000])
+  const home = await admin('GET', '/home/u2')
+  expect([sid in home, 'old0' in home, 'old1' in home]).toEqual([true, false, true])
 })
 
 test('timelines have pages, and homes a bound', async () => {

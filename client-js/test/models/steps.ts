@@ -63,19 +63,31 @@ export interface Form {
   document?: unknown
   writes: Record<string, Partial<Step>>
   accepted: Record<string, unknown>
+  /** Operations that are refused since a unique place is taken, by those who do not write it, too. */
+  taken: string[]
+  /** Places that are not as in the first form: what they hold is for the invariants to say. */
+  apart: string[]
+  /** Invariants of this form, in place of those with the same id. */
+  invariants: unknown[]
 }
+
+const none = { accepted: {}, taken: [], apart: [], invariants: [] }
 
 /** The forms of a model. The second is also played by those who write all copies. */
 export function forms(model: string): Form[] {
-  const first = { name: 'fan-out', rules: parsed(model, 'rules'), writes: {}, accepted: {} }
+  const first = { name: 'fan-out', rules: parsed(model, 'rules'), writes: {}, ...none }
   if (!existsSync(join(root, 'testdata/models', model, 'declared.json'))) return [first]
-  const { writes, accepted } = parsed(model, 'declared')
-  const rules = parsed(model, 'rules.declared')
-  const document = parsed(model, 'database.data')
+  const { writes, ...others } = parsed(model, 'declared')
+  const second = {
+    rules: parsed(model, 'rules.declared'),
+    document: parsed(model, 'database.data'),
+    ...none,
+    ...others
+  }
   return [
     first,
-    { name: 'declared', rules, document, writes, accepted },
-    { name: 'declared, all copies written', rules, document, writes: {}, accepted }
+    { ...second, name: 'declared', writes },
+    { ...second, name: 'declared, all copies written', writes: {}, taken: [] }
   ]
 }
 

@@ -206,11 +206,12 @@ class Reader {
     this.printed = stdout
   }
 
-  // The server has another port than on the page.
+  // The server has another port than on the page, and files are those of the repository.
   private here(code: string): string {
     const { port } = this.server!
     return code
       .replaceAll('localhost:9000', `127.0.0.1:${port}`)
       .replace("'localhost', 9000", `'127.0.0.1', ${port}`)
+      .replaceAll('-T testdata', `-T ${root}/testdata`)
   }
 }

@@ -41,21 +41,28 @@ func (m *IM) CreateGroup(ctx context.Context, name string) (group string, err er
 }
 
 // own adds to an update that this user owns a group from now on, or no longer. The
-// counter names the group that it counts.
+// counter names the group that it counts. With Declared both follow from the group.
 func (m *IM) own(update map[string]any, group string, value any, count float64) {
+	if m.declared {
+		return
+	}
 	update["ownedGroups/"+m.me+"/"+group] = value
 	update["stats/"+m.me+"/ownedGroups"] = dogwood.Increment(count)
 	update["stats/"+m.me+"/lastOwned"] = group
 }
 
 // membership returns an update of both sides of a membership and of the user's
-// version, by which their devices see that there is something to read.
+// version, by which their devices see that there is something to read. With Declared the
+// server keeps one of the sides.
 func (m *IM) membership(group, user string, member, joined any) map[string]any {
-	return map[string]any{
+	update := map[string]any{
 		"groupMembers/" + group + "/" + user: member,
-		"userGroups/" + user + "/" + group:   joined,
 		"versions/" + user + "/groups":       dogwood.ServerTimestamp,
 	}
+	if !m.declared {
+		update["userGroups/"+user+"/"+group] = joined
+	}
+	return update
 }
 
 // DeleteGroup deletes a group of this user with all memberships; its messages

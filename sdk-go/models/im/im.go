@@ -11,6 +11,9 @@
 // The rules are those of testdata/models/im. An operation that they do not allow fails
 // with dogwood.ErrPermissionDenied. They refuse reads of messages or requests without a
 // limit.
+//
+// With Declared the server keeps the groups of each user and owner, and counts them, by the data
+// document of testdata/models/im.
 package im
 
 import (
@@ -25,13 +28,28 @@ import (
 
 // An IM is the service as one user sees it.
 type IM struct {
-	db *dogwood.Client
-	me string
+	db       *dogwood.Client
+	me       string
+	declared bool
 }
+
+// An Option is one of New.
+type Option func(*IM)
+
+// Declared is for a server that has the data document of the model and its rules: it keeps the
+// groups of each user by the members of groups, and those of each owner and their number by
+// the groups.
+func Declared() Option { return func(m *IM) { m.declared = true } }
 
 // New returns the service as a user sees it, with whose token the client is signed
 // in. Ids of users are "u" and 16 hexadecimal digits.
-func New(db *dogwood.Client, me string) *IM { return &IM{db, me} }
+func New(db *dogwood.Client, me string, options ...Option) *IM {
+	m := &IM{db: db, me: me}
+	for _, set := range options {
+		set(m)
+	}
+	return m
+}
 
 // newID returns a unique id: a letter and 8 bytes in hexadecimal.
 func newID(letter string) string {

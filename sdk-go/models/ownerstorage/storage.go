@@ -10,6 +10,9 @@
 //
 // The rules are those of testdata/models/owner-storage: what they do not allow is
 // refused with dogwood.ErrPermissionDenied.
+//
+// A server that has the data document of testdata/models/owner-storage lists owners and counts
+// what waits for the landing: Owners and Backlog.
 package ownerstorage
 
 import (

@@ -28,10 +28,15 @@ func (s *Social) newest(ctx context.Context, user string) (timeline, error) {
 }
 
 // edge returns an update of both sides of an edge from this user to another one,
-// and of both counters. The counter of this user names the edge that it counts.
+// and of both counters. The counter of this user names the edge that it counts. If the server
+// keeps the other side and the counters it is one place.
 func (s *Social) edge(user string, since any, by float64) map[string]any {
+	following := "following/" + s.me + "/" + user
+	if s.declared {
+		return map[string]any{following: since}
+	}
 	return map[string]any{
-		"following/" + s.me + "/" + user: since,
+		following:                        since,
 		"followers/" + user + "/" + s.me: since,
 		"users/" + s.me + "/following":   dogwood.Increment(by),
 		"users/" + s.me + "/lastEdge":    user,

@@ -12,6 +12,9 @@
 //
 // The rules are those of testdata/models/social: what they do not allow is refused
 // with dogwood.ErrPermissionDenied.
+//
+// With Declared the server keeps logins, followers, profiles and the counters, and bounds homes,
+// by the data document of testdata/models/social. Statuses are sent to homes as without it.
 package social
 
 import (
@@ -52,13 +55,28 @@ type Social struct {
 	// constant, unless it is changed before anything else is done.
 	PassSize int
 
-	db *dogwood.Client
-	me string
+	db       *dogwood.Client
+	me       string
+	declared bool
 }
+
+// An Option is one of New.
+type Option func(*Social)
+
+// Declared is for a server that has the data document of the model and its rules: it keeps
+// logins, followers, profiles and the counters by users, edges and statuses, and homes at
+// MaxHome entries.
+func Declared() Option { return func(s *Social) { s.declared = true } }
 
 // New returns the network as a user sees it, with whose token the client is signed
 // in. Ids of users are "u" and a number.
-func New(db *dogwood.Client, me string) *Social { return &Social{PassSize, db, me} }
+func New(db *dogwood.Client, me string, options ...Option) *Social {
+	s := &Social{PassSize: PassSize, db: db, me: me}
+	for _, set := range options {
+		set(s)
+	}
+	return s
+}
 
 // LoginFree reports whether no user has a login.
 func (s *Social) LoginFree(ctx context.Context, login string) (bool, error) {
@@ -80,10 +98,14 @@ func (s *Social) CreateUser(ctx context.Context, login, name string) error {
 	if err != nil {
 		return fmt.Errorf("the user %q has no number: %w", s.me, err)
 	}
-	err = s.db.Update(ctx, map[string]any{
+	update := map[string]any{
 		"users/" + s.me:                    User{Login: login, ID: id, Name: name},
 		"logins/" + strings.ToLower(login): s.me,
-	})
+	}
+	if s.declared {
+		update = map[string]any{"users/" + s.me: map[string]any{"login": login, "id": id, "name": name, "signup": dogwood.ServerTimestamp}}
+	}
+	err = s.db.Update(ctx, update)
 	if errors.Is(err, dogwood.ErrPermissionDenied) {
 		if free, failed := s.LoginFree(ctx, login); failed == nil && !free {
 			return fmt.Errorf("%s: %w", login, ErrTaken)

@@ -73,20 +73,24 @@ func (s *Social) post(ctx context.Context, status *Status) error {
 	}, func(d draft) error {
 		status.ID = d.Last + 1
 		status.Key = "s" + strconv.FormatInt(status.ID, 10)
-		update := s.count(status.Key, 1)
+		update := s.count(status.Key, dogwood.ServerTimestamp, 1)
 		update["counters/statusId"] = status.ID
 		update["statuses/"+status.Key] = status
-		update["profile/"+s.me+"/"+status.Key] = dogwood.ServerTimestamp
 		update["home/"+s.me+"/"+status.Key] = dogwood.ServerTimestamp
 		maps.Copy(update, s.pass(status.Key, d.Page, dogwood.ServerTimestamp))
 		return s.db.Update(ctx, update)
 	})
 }
 
-// count returns an update that counts a status of this user. The counter names the
-// status that it counts.
-func (s *Social) count(key string, by float64) map[string]any {
+// count returns an update that enters a status of this user into the profile, or takes it out,
+// and counts that. The counter names the status that it counts. Nothing is left to do if the
+// server keeps both.
+func (s *Social) count(key string, posted any, by float64) map[string]any {
+	if s.declared {
+		return make(map[string]any)
+	}
 	return map[string]any{
+		"profile/" + s.me + "/" + key:   posted,
 		"users/" + s.me + "/posts":      dogwood.Increment(by),
 		"users/" + s.me + "/lastStatus": key,
 	}
@@ -99,8 +103,8 @@ func (s *Social) DeleteStatus(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	update := s.count(key, -1)
-	for _, at := range []string{"statuses/" + key, "profile/" + s.me + "/" + key, "home/" + s.me + "/" + key, s.job(key)} {
+	update := s.count(key, nil, -1)
+	for _, at := range []string{"statuses/" + key, "home/" + s.me + "/" + key, s.job(key)} {
 		update[at] = nil
 	}
 	for _, f := range first.Followers {
