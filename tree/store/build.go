@@ -1,9 +1,11 @@
 package store
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Declare makes the given indexes the ones that are kept. New ones are built by
@@ -14,8 +16,7 @@ func (s *Store) Declare(indexes []Index) error {
 
 // Build works for one turn on an index that is not ready: it adds the entries
 // of about batch rows. It reports whether there is more to do. Where it stopped
-// is only kept in memory; after a restart it begins again, which does no harm,
-// because adding an entry twice is adding it once.
+// is stored with the entries, so it goes on from there after a restart.
 //
 // Build and writes share the work without a lock: from the moment that an index
 // is declared, each write maintains its entries, whether or not the row was
@@ -36,7 +37,10 @@ func (s *Store) Build(batch int) (more bool, err error) {
 	if i < 0 {
 		return false, nil
 	}
-	b := builder{tx: tx, ix: c.all[i], budget: batch, from: s.builds[c.all[i].id]}
+	b := builder{tx: tx, ix: c.all[i], budget: batch}
+	if b.from, err = tx.Indexes().builtTo(b.ix.id); err != nil {
+		return false, err
+	}
 	if err := b.run(); err != nil {
 		return false, err
 	}
@@ -46,12 +50,45 @@ func (s *Store) Build(batch int) (more bool, err error) {
 		if err := tx.Indexes().putCatalogue(next); err != nil {
 			return false, err
 		}
+		b.at = tree.Root
+	}
+	if err := tx.Indexes().setBuiltTo(b.ix.id, b.at); err != nil {
+		return false, err
 	}
 	if err := tx.Commit(); err != nil {
 		return false, err
 	}
-	s.builds[b.ix.id] = b.at
 	return slices.ContainsFunc(next, unfinished), nil
+}
+
+// buildKey is where the path of the child is that the build of an index stopped at.
+func buildKey(index uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte("build "), index)
+}
+
+// builtTo returns the child that the build of an index stopped at; the root: it has not begun.
+// What cannot be read is no place, and then the build begins again: to add an entry twice is to
+// add it once.
+func (x Indexes) builtTo(index uint32) (tree.Path, error) {
+	v, err := x.tx.get(kv.Meta, buildKey(index))
+	if err != nil || v == nil {
+		return tree.Root, err
+	}
+	p, err := tree.ParsePath(string(v))
+	if err != nil {
+		return tree.Root, nil
+	}
+	return p, nil
+}
+
+func (x Indexes) setBuiltTo(index uint32, p tree.Path) error {
+	if !p.IsRoot() {
+		return x.tx.put(kv.Meta, buildKey(index), []byte(p.Clean()))
+	}
+	if v, err := x.tx.get(kv.Meta, buildKey(index)); err != nil || v == nil {
+		return err
+	}
+	return x.tx.delete(kv.Meta, buildKey(index))
 }
 
 // A builder walks the nodes that match an index's pattern and adds an entry for

@@ -12,7 +12,7 @@ import (
 // pattern, such as "/rooms/$room" by "name".
 type Index struct {
 	Pattern string // keys, or "$name" for any key
-	Order   string // tree.ByValue or a child path
+	Order   string // tree.ByValue, a child path or a tree.ListOrder
 }
 
 // A definition is an index that the file knows. Entries of an index that is not
