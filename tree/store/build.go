@@ -91,6 +91,46 @@ func (x Indexes) setBuiltTo(index uint32, p tree.Path) error {
 	return x.tx.delete(kv.Meta, buildKey(index))
 }
 
+// An IndexUsage says how far an index is and what it takes.
+type IndexUsage struct {
+	Ready   bool
+	At      tree.Path // the child that its build has come to; the root: none
+	Entries int       // not more than were to be counted
+	Bytes   int64     // of these entries, without what the file needs beside them
+	More    bool      // there are more entries
+}
+
+// Usage returns that of an index, and counts up to a number of entries for it. ok is false if
+// there is no such index.
+func (x Indexes) Usage(ix Index, most int) (u IndexUsage, ok bool, err error) {
+	c, err := x.catalogue()
+	if err != nil {
+		return u, false, err
+	}
+	i := slices.IndexFunc(c.all, func(d definition) bool { return d.Index == ix })
+	if i < 0 {
+		return u, false, nil
+	}
+	d := c.all[i]
+	u.Ready = d.ready
+	if u.At, err = x.builtTo(d.id); err != nil {
+		return u, false, err
+	}
+	prefix := binary.BigEndian.AppendUint32(nil, d.id)
+	cursor := x.tx.kv.Cursor(kv.Index)
+	for k, _ := cursor.Seek(prefix); hasPrefix(k, prefix); k, _ = cursor.Next() {
+		if u.More = u.Entries == most; u.More {
+			break
+		}
+		if err := x.tx.tick(); err != nil {
+			return u, false, err
+		}
+		u.Entries++
+		u.Bytes += int64(len(k))
+	}
+	return u, true, cursor.Err()
+}
+
 // A builder walks the nodes that match an index's pattern and adds an entry for
 // each child.
 //
