@@ -52,7 +52,6 @@ type Result struct {
 	Shared  []Shared
 	Held    []Derived // with Change.Held, the places that touched nodes of maps have after it
 	Timers  []Timer
-	Entries []Entry
 
 	Looked   int  // nodes that were touched or compared
 	Kept     int  // places of targets at which an administrator said something else
@@ -81,15 +80,6 @@ type Timer struct {
 	Definition *Definition
 	Path       tree.Path
 	Due        int64
-}
-
-// An Entry says what a compound index has of a child, before and after the write: a value
-// for each of its paths, Empty for null. A nil list is no entry. Of children that go with a
-// node above them there is none: their container goes with its entries.
-type Entry struct {
-	Definition    *Definition
-	Path          tree.Path
-	Before, After []tree.Node
 }
 
 // A Skipped is a node that does not match because an expression failed.

@@ -1,7 +1,7 @@
 // Package derive computes what follows from a write by the definitions of a data document:
-// inverse indexes, counters, sums, bounded lists, times of expiry, entries of compound
-// indexes. It is pure: it has no store, no clock and no network, so a server, the tests of
-// rules and checks of data derive alike.
+// inverse indexes, counters, sums, bounded lists, times of expiry. It is pure: it has no store, no
+// clock and no network, so a server, the tests of rules and checks of data derive alike. From a
+// definition of the kind index nothing follows: it tells the store what to keep in order.
 //
 // Its nouns: a Document is a parsed text, a Definition one line of it. A definition has a
 // source, the pattern of the nodes that it looks at, and most have a target, the places that

@@ -68,6 +68,7 @@ type Definition struct {
 	DropLast bool          // of keep: the last in the order go, not the first
 	After    time.Duration // of expire; 0: at a time that the node has
 	By       []string      // of index: child paths
+	ByOrder  string        // of index: the same as an order of queries
 
 	text      string  // without comments and layout
 	position  int     // in the document

@@ -6,8 +6,7 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// finish derives what is no write of the tree: times of expiry, entries of indexes. It sees
-// the whole update.
+// finish derives what is no write of the tree: times of expiry. It sees the whole update.
 func (r *run) finish() {
 	for _, d := range r.document.definitions {
 		if !r.ends(d) {
@@ -17,11 +16,7 @@ func (r *run) finish() {
 			if r.err != nil {
 				return
 			}
-			if d.Kind == Expire {
-				r.result.Timers = append(r.result.Timers, Timer{d, p, r.due(d, p)})
-			} else if e, changed := r.indexed(d, p); changed {
-				r.result.Entries = append(r.result.Entries, e)
-			}
+			r.result.Timers = append(r.result.Timers, Timer{d, p, r.due(d, p)})
 		}
 	}
 }
@@ -49,50 +44,6 @@ func (r *run) due(d *Definition, p tree.Path) int64 {
 		return 0
 	}
 	return int64(ms) + d.After.Milliseconds()
-}
-
-// indexed returns what an index has of a child, and whether that changes.
-func (r *run) indexed(d *Definition, p tree.Path) (e Entry, changed bool) {
-	e = Entry{Definition: d, Path: p}
-	for _, after := range []bool{false, true} {
-		if !r.trees.Exists(p, after) {
-			continue
-		}
-		values := make([]tree.Node, len(d.By))
-		for i, by := range d.By {
-			n, err := r.at(p.Join(tree.MustParsePath(by)), after)
-			if r.failed(err) {
-				return e, false
-			}
-			values[i] = tree.IndexValue(tree.ByValue, n)
-		}
-		if after {
-			e.After = values
-		} else {
-			e.Before = values
-		}
-	}
-	return e, !sameValues(e.Before, e.After)
-}
-
-// at returns the node at p, before or after the write.
-func (r *run) at(p tree.Path, after bool) (tree.Node, error) {
-	if after {
-		return r.update.get(r.Before.Get, p)
-	}
-	return r.Before.Get(p)
-}
-
-func sameValues(a, b []tree.Node) bool {
-	if (a == nil) != (b == nil) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Time returns when the node expires. Due must not be 0.

@@ -207,6 +207,7 @@ func (r *reader) read() {
 	case Index:
 		r.Off = r.choice("state", "on", "off") == "off"
 		r.By = r.paths(r.member("by"))
+		r.ByOrder, _ = tree.ListOrder(r.By) // of what is wrong, there are errors already
 	}
 	r.summarize()
 }

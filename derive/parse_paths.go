@@ -238,7 +238,7 @@ func (r *reader) paths(v *hujson.Value) (list []string) {
 		return nil
 	}
 	a, ok := v.Value.(*hujson.Array)
-	if !ok || len(a.Elements) == 0 || len(a.Elements) > 4 {
+	if !ok || len(a.Elements) == 0 || len(a.Elements) > tree.MaxOrder {
 		r.fail(v.StartOffset, `"by" is a list of 1 to 4 child paths: ["owner", "created"]`)
 		return nil
 	}

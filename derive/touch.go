@@ -68,7 +68,7 @@ func (r *run) touchBelow(d *Definition, w tree.ResolvedWrite) {
 		source, before = source[:len(source)-1], false // a list that goes has no excess
 	case d.whole:
 		source = source[:len(source)-1]
-	case d.Kind == Expire, d.Kind == Index:
+	case d.Kind == Expire:
 		before = false // what they have of nodes that go with a node above is dropped later
 	}
 	if len(source) < w.Path.Len() { // the container is above the write; its child was touched

@@ -17,7 +17,7 @@ type node struct {
 func newTrie(definitions []*Definition) *node {
 	root := new(node)
 	for _, d := range definitions {
-		if d.Kind == Index && d.Off {
+		if d.Kind == Index { // a write does no more than any index has it do, which the store does
 			continue
 		}
 		n := root.add(d.source, func(n *node) { n.sourcesBelow = append(n.sourcesBelow, d) })

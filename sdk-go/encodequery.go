@@ -1,6 +1,8 @@
 package dogwood
 
 import (
+	"encoding/json"
+	"reflect"
 	"strconv"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -25,11 +27,18 @@ func encodeQuery(q tree.Query) string {
 		}
 	}
 	if q.Order() != tree.ByPriority {
-		b = appendString(append(b, `"i":`...), q.Order())
-		b = append(b, ',')
+		b = append(appendOrder(append(b, `"i":`...), q.Order()), ',')
 	}
 	b[len(b)-1] = '}'
 	return string(b)
+}
+
+// appendOrder appends the name of an order, or its list of child paths.
+func appendOrder(dst []byte, order string) []byte {
+	if tree.IsListOrder(order) {
+		return append(dst, order...)
+	}
+	return appendString(dst, order)
 }
 
 // appendBound appends what says where one side of the range is, and a comma.
@@ -69,5 +78,10 @@ func sameQuery(a, b string) bool {
 	}
 	x, xerr := tree.Parse(a, 0, tree.Lenient)
 	y, yerr := tree.Parse(b, 0, tree.Lenient)
-	return a != "" && b != "" && xerr == nil && yerr == nil && x.Text() == y.Text()
+	if a == "" || b == "" || xerr != nil || yerr != nil || x.Text() != y.Text() {
+		return false
+	}
+	// Trees have no null at the end of a list.
+	var v, w any
+	return json.Unmarshal([]byte(a), &v) == nil && json.Unmarshal([]byte(b), &w) == nil && reflect.DeepEqual(v, w)
 }

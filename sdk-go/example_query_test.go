@@ -14,6 +14,24 @@ func ExampleQuery_OrderByChild() {
 	// Output: bo ana
 }
 
+func ExampleQuery_OrderByChildren() {
+	db := sample()
+	defer db.Close()
+	check(db.SetData(ctx, `{"format": "dogwood-data/1", "define": {"byOwner": {"index": "/groups", "by": ["owner", "created"]}}}`))
+	check(db.Ref("groups").Set(ctx, map[string]any{
+		"alpha": map[string]any{"owner": "ana", "created": 5}, "bravo": map[string]any{"owner": "bo", "created": 1},
+		"delta": map[string]any{"owner": "ana", "created": 3}, "echo": map[string]any{"owner": "ana", "created": 8},
+	}))
+	byOwner := db.Ref("groups").OrderByChildren("owner", "created")
+	printKeys(byOwner)
+	printKeys(byOwner.EqualTo([]any{"ana"}))
+	printKeys(byOwner.StartAt([]any{"ana", 5}).EndAt([]any{"ana"}).LimitToLast(1))
+	// Output:
+	// delta alpha echo bravo
+	// delta alpha echo
+	// echo
+}
+
 func ExampleQuery_OrderByKey() {
 	db := sample()
 	defer db.Close()

@@ -60,7 +60,7 @@ func (l lookup) wire() wire.Lookup {
 	}
 	w.Each = l.each.String()
 	if by := l.of.query.OrderBy; w.Query == "" && by != "" { // the order is all that it says
-		w.Query = `{"i":` + string(appendString(nil, by)) + `}`
+		w.Query = string(append(appendOrder([]byte(`{"i":`), by), '}'))
 	}
 	return w
 }

@@ -156,6 +156,19 @@ child_added c after a: {"n":2}
 child_changed a: {"n":0,"x":1}
 `,
 		}, {
+			"by several, limited", func(r dogwood.Ref) dogwood.Query {
+				return r.OrderByChildren("o", "n").EqualTo([]any{"u"}).LimitToLast(2)
+			},
+			[]string{`{"a":{"o":"u","n":1},"b":{"o":"u","n":2},"c":{"o":"v","n":3}}`, `{"a":{"o":"u","n":1},"b":{"o":"u","n":2},"c":{"o":"u","n":3}}`,
+				`{"a":{"o":"u","n":9},"b":{"o":"u","n":2},"c":{"o":"u","n":3}}`},
+			`child_added a: {"n":1,"o":"u"}
+child_added b after a: {"n":2,"o":"u"}
+child_removed a: {"n":1,"o":"u"}
+child_added c after b: {"n":3,"o":"u"}
+child_removed b: {"n":2,"o":"u"}
+child_added a after c: {"n":9,"o":"u"}
+`,
+		}, {
 			"by value", func(r dogwood.Ref) dogwood.Query { return r.OrderByValue().StartAt(2) },
 			[]string{`{"a":1,"b":2,"c":"s"}`, `{"a":9,"b":2,"c":{"x":1}}`, `{"a":9,"b":2,"c":{"x":2}}`},
 			`child_added b: 2

@@ -3,6 +3,7 @@ package dogwood
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -32,6 +33,19 @@ func (q Query) OrderByChild(path string) Query {
 	return q.order(p.Clean())
 }
 
+// OrderByChildren orders by several children of each child: by the first, then by the second, and
+// so on. There are 1 to 4 paths. The data document should declare an index for them. Bounds are
+// slices of values then: StartAt([]any{"ann", 5}). One that is shorter than the paths is a
+// prefix: EqualTo([]any{"ann"}) leaves all children that have "ann" at the first path, in the
+// order of the others.
+func (q Query) OrderByChildren(paths ...string) Query {
+	order, err := tree.ListOrder(paths)
+	if err != nil {
+		return q.fail("%w", err)
+	}
+	return q.order(order)
+}
+
 // OrderByKey orders by key: keys that are 32-bit integers first, by number, then all
 // others by their text.
 func (q Query) OrderByKey() Query { return q.order(tree.ByKey) }
@@ -47,11 +61,28 @@ func (q Query) order(by string) Query {
 		return q.fail("it is ordered twice")
 	}
 	q.query.OrderBy = by
+	return q.fit()
+}
+
+// fit has lists as bounds where the order is by several children, and nowhere else.
+func (q Query) fit() Query {
+	for _, b := range []*tree.Bound{&q.query.Start, &q.query.End} {
+		var err error
+		if b.Value.IsList() {
+			b.Value, err = q.query.ListBound(slices.Collect(b.Value.List()))
+		}
+		if err == nil {
+			err = q.query.CheckBound(*b)
+		}
+		if err != nil {
+			return q.fail("%w", err)
+		}
+	}
 	return q
 }
 
 // StartAt leaves out children below a value: null, a boolean, a number or a
-// string, or for OrderByKey a key. With a key, children of just that value must
+// string, for OrderByKey a key, or for OrderByChildren a slice of values. With a key, children of just that value must
 // not have a lower one.
 func (q Query) StartAt(value any, key ...string) Query {
 	return q.start(bound(value, key, tree.BeforeKeys, false))
@@ -103,8 +134,10 @@ func (q Query) start(b tree.Bound, err error) Query {
 	case q.query.Start.Set:
 		return q.fail("it starts twice")
 	}
-	q.query.Start = b
-	return q
+	if q.query.Start = b; q.query.OrderBy == "" {
+		return q
+	}
+	return q.fit()
 }
 
 func (q Query) end(b tree.Bound, err error) Query {
@@ -114,8 +147,10 @@ func (q Query) end(b tree.Bound, err error) Query {
 	case q.query.End.Set:
 		return q.fail("it ends twice")
 	}
-	q.query.End = b
-	return q
+	if q.query.End = b; q.query.OrderBy == "" {
+		return q
+	}
+	return q.fit()
 }
 
 func bound(value any, key []string, rank tree.KeyRank, exclusive bool) (tree.Bound, error) {
@@ -123,9 +158,9 @@ func bound(value any, key []string, rank tree.KeyRank, exclusive bool) (tree.Bou
 	if err != nil {
 		return tree.Bound{}, err
 	}
-	n, err := tree.ParseNode(string(text))
-	if err != nil || n.IsObject() || !n.Priority().IsEmpty() {
-		return tree.Bound{}, fmt.Errorf("the bound %s is no null, boolean, number or string", text)
+	n, err := boundValue(text)
+	if err != nil {
+		return tree.Bound{}, err
 	}
 	b := tree.Bound{Set: true, Value: n, KeyRank: rank, Exclusive: exclusive}
 	switch {
@@ -137,6 +172,30 @@ func bound(value any, key []string, rank tree.KeyRank, exclusive bool) (tree.Bou
 		b.KeyRank, b.Key = tree.AtKey, key[0]
 	}
 	return b, nil
+}
+
+// boundValue reads the JSON of a bound, which is a list for OrderByChildren.
+func boundValue(text []byte) (tree.Node, error) {
+	if len(text) == 0 || text[0] != '[' {
+		n, err := tree.ParseNode(string(text))
+		if err != nil || n.IsObject() || !n.Priority().IsEmpty() {
+			return n, fmt.Errorf("the bound %s is no null, boolean, number or string", text)
+		}
+		return n, nil
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return tree.Empty, err
+	}
+	values := make([]tree.Node, len(list))
+	for i, each := range list {
+		n, err := tree.ParseNode(string(each))
+		if err != nil || n.IsObject() || !n.Priority().IsEmpty() {
+			return n, fmt.Errorf("the bound %s has a value that is no null, boolean, number or string", text)
+		}
+		values[i] = n
+	}
+	return tree.ListValue(values), nil
 }
 
 func (q Query) fail(format string, args ...any) Query {
@@ -163,6 +222,9 @@ func (q Query) check() error {
 }
 
 func (q Query) checkBound(b tree.Bound) error {
+	if b.Value.IsList() && !tree.IsListOrder(q.query.Order()) {
+		return fmt.Errorf("a bound is a list only for OrderByChildren")
+	}
 	_, isString := b.Value.StringValue()
 	_, isBool := b.Value.BoolValue()
 	switch {

@@ -13,11 +13,7 @@ func (q Query) String() string {
 	w := q.query
 	var words []string
 	if w.OrderBy != "" {
-		by := w.OrderBy
-		if rest, special := strings.CutPrefix(by, "."); special { // of .key and so on
-			by = "$" + rest
-		}
-		words = append(words, "orderBy="+strconv.Quote(by))
+		words = append(words, "orderBy="+tree.OrderWords(w.OrderBy))
 	}
 	words = append(words, boundWords(w.Start, "startAt", "startAfter")...)
 	words = append(words, boundWords(w.End, "endAt", "endBefore")...)

@@ -55,8 +55,6 @@ func TestDataDocument(t *testing.T) {
 	}
 	want("PUT", "/.settings/data.json", `{"format": "dogwood-data/1", "define": {"a": {"cuont": "/a/$b", "to": "/n"}}}`, 400,
 		errorBody(`1:46: the kind is missing: map, count, sum, keep, expire or index, with the path it looks at\n`))
-	want("PUT", "/.settings/data.json", `{"format": "dogwood-data/1", "define": {"a": {"index": "/a", "by": ["b"]}}}`, 400,
-		errorBody(`1:41: definitions of the kind index are not applied by this version; take it out\n`))
 	r := ts.do(call{"PUT", "/.settings/data.json", http.Header{"Authorization": {"Bearer sesame"}, "If-Match": {`"other"`}}, documentB})
 	if r.StatusCode != 412 || r.body != errorBody("The data document has changed.") {
 		t.Errorf("another If-Match: %d %s", r.StatusCode, r.body)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -61,6 +63,9 @@ func readOrder(ps params, q *tree.Query) error {
 	}
 	if ps.count("orderBy") > 1 {
 		return badRequest("Only one orderBy may be specified")
+	}
+	if isList(text) {
+		return readListOrder(text, q)
 	}
 	value, err := parseScalar(text)
 	name, isString := value.StringValue()
@@ -159,12 +164,13 @@ func readBounds(ps params, q *tree.Query) error {
 	if err := checkBounds(ps); err != nil {
 		return err
 	}
+	order, _ := ps.get("orderBy")
 	for _, name := range boundParams {
 		text, ok := ps.get(name)
 		if !ok {
 			continue
 		}
-		value, err := parseBound(text, q.OrderBy)
+		value, err := parseBound(name, text, *q, isList(order))
 		if err != nil {
 			return err
 		}
@@ -193,12 +199,22 @@ func checkBounds(ps params) error {
 	return nil
 }
 
-func parseBound(text, order string) (tree.Node, error) {
+func parseBound(name, text string, q tree.Query, orderIsList bool) (tree.Node, error) {
+	if isList(text) && orderIsList {
+		value, err := parseListBound(text, q)
+		if err != nil {
+			err = badRequest(name + ": " + err.Error())
+		}
+		return value, err
+	}
 	value, err := parseScalar(text)
 	if err != nil {
 		return tree.Empty, badRequest("Constraint index field must be a JSON primitive")
 	}
-	if order != tree.ByKey {
+	if err := q.CheckBound(tree.Bound{Set: true, Value: value}); err != nil {
+		return tree.Empty, badRequest(name + ": " + err.Error())
+	}
+	if q.OrderBy != tree.ByKey {
 		return value, nil
 	}
 	key, isString := value.StringValue()
@@ -209,6 +225,58 @@ func parseBound(text, order string) (tree.Node, error) {
 		return tree.Empty, badRequest("Constraint key field must be a valid key name")
 	}
 	return value, nil
+}
+
+// isList reports whether a parameter is meant as a list.
+func isList(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "[") }
+
+// parseList reads a list of scalars, of which there are not more than an order can have. The
+// text of others is not parsed: that could take much memory.
+func parseList(text string) (list []string, err error) {
+	if !gjson.Valid(text) {
+		return nil, errors.New("the list is no valid JSON")
+	}
+	gjson.Parse(text).ForEach(func(_, v gjson.Result) bool {
+		if list = append(list, v.Raw); len(list) > tree.MaxOrder {
+			err = fmt.Errorf("a list has at most %d elements", tree.MaxOrder)
+		}
+		return err == nil
+	})
+	return list, err
+}
+
+// readListOrder reads an order by several child paths: ["owner","created"].
+func readListOrder(text string, q *tree.Query) error {
+	list, err := parseList(text)
+	paths := make([]string, len(list))
+	for i, raw := range list {
+		value, scalarErr := parseScalar(raw)
+		var isString bool
+		if paths[i], isString = value.StringValue(); scalarErr != nil || !isString {
+			return badRequest("orderBy: a list has strings, which are child paths")
+		}
+	}
+	if err == nil {
+		q.OrderBy, err = tree.ListOrder(paths)
+	}
+	if err != nil {
+		return badRequest("orderBy: " + err.Error())
+	}
+	return nil
+}
+
+func parseListBound(text string, q tree.Query) (tree.Node, error) {
+	list, err := parseList(text)
+	if err != nil {
+		return tree.Empty, err
+	}
+	values := make([]tree.Node, len(list))
+	for i, raw := range list {
+		if values[i], err = parseScalar(raw); err != nil {
+			return tree.Empty, errors.New("the values of a bound are null, booleans, numbers or strings")
+		}
+	}
+	return q.ListBound(values)
 }
 
 var errNotScalar = errors.New("not a JSON scalar")

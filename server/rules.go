@@ -358,10 +358,7 @@ func putDataDocument(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if c.Document, err = derive.Parse(src); err == nil {
-		err = declared.Supported(c.Document)
-	}
-	if err != nil {
+	if c.Document, err = derive.Parse(src); err != nil {
 		return answer{}, badRequest(err.Error())
 	}
 	if dry, _ := q.params.get("dryRun"); dry == "true" {
@@ -437,9 +434,6 @@ func postDataRollback(q *request) (answer, error) {
 		return answer{}, err
 	}
 	document, err := derive.Parse(source)
-	if err == nil {
-		err = declared.Supported(document)
-	}
 	if err != nil {
 		return answer{}, badRequest(err.Error())
 	}
@@ -453,7 +447,13 @@ func postDataRollback(q *request) (answer, error) {
 }
 
 // getDataStatus says how far definitions are: GET /.settings/data/status.json
-func getDataStatus(q *request) (answer, error) { return q.encode(q.db.DataStatus()) }
+func getDataStatus(q *request) (answer, error) {
+	list, err := q.db.DataStatus()
+	if err != nil {
+		return answer{}, err
+	}
+	return q.encode(list)
+}
 
 // postDataVerb pauses, resumes or rebuilds a definition: POST /.settings/data/NAME/rebuild.json
 func postDataVerb(q *request) (answer, error) {

@@ -11,10 +11,12 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pending"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -27,6 +29,7 @@ import (
 //	open                 begin with an empty database and the rules of the input;
 //	                     without input everybody may do everything
 //	rules                put the rules of the input in force
+//	data                 put the data document of the input in force
 //	connect NAME [max=N] begin a session, whose outbox holds N bytes
 //	NAME                 send the requests of the input, one a line; wait for the
 //	                     answers to each before the next
@@ -98,6 +101,14 @@ func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 		return c.left(t)
 	case "rules":
 		c.setRules(t, d.Input)
+	case "data":
+		document, err := derive.Parse(d.Input)
+		if err == nil {
+			_, err = c.db.ChangeData(t.Context(), versions.DataChange{Document: document})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	case "set":
 		set(t, c.db, d.CmdArgs[0].Key, d.Input)
 	case "update":

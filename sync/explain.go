@@ -55,7 +55,7 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 		if c.Index != "" {
 			e.Index = &c.Index
 		}
-		if rs := d.Rules(); !access.Declared(rs, r.Path, r.Query) {
+		if rs := d.Rules(); !d.access.Declared(rs, r.Path, r.Query) {
 			e.MissingIndexOn = explained.MissingIndexFor(rs, r.Path, r.Query.Order())
 		}
 		return e.Bytes, err

@@ -121,7 +121,7 @@ func (t *startTask) finish(err error) {
 
 func (t *startTask) apply(b *batch) error {
 	b.dirty = true
-	if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, b.data)); err != nil {
+	if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, b.data.Indexes())); err != nil {
 		return fault.Broken(err)
 	}
 	if !t.wantsSample(b.Tx) {

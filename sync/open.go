@@ -50,6 +50,7 @@ func Open(o Options) (*Database, error) {
 	d := &Database{core: c, scrubber: scrubber{db: c}}
 	d.watchers.Now = o.Now
 	d.access.Now, d.access.Observer, d.access.Unindexed, d.access.TellRules = o.Now, o.Observer, o.Unindexed, o.TellRules
+	d.access.Orders = func(p tree.Path, order string) bool { return d.data.Load().Orders(p, order) }
 	d.access.Failed = func(p tree.Path, err error) {
 		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
 	}
@@ -154,7 +155,7 @@ func (d *Database) load() error {
 func (d *Database) writeDue() error {
 	due, t := false, &startTask{db: d.core}
 	err := d.store.View(func(tx *store.Tx) error {
-		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load(), d.data.Load()))
+		declared, err := tx.Indexes().Declared(indexesOf(d.rules.Load(), d.data.Load().Indexes()))
 		due = !declared || t.wantsSample(tx)
 		return err
 	})

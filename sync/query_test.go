@@ -22,6 +22,9 @@ func FuzzParseQuery(f *testing.F) {
 		`{"sp":"a","sin":true,"l":3,"vf":"l","i":".key"}`,
 		`{"sp":null,"ep":null,"l":1}`,
 		`{"i":".priority","sp":1,"en":"x"}`,
+		`{"i":["m","b/c"],"sp":["h"],"ep":["h",5],"en":"x","l":2}`,
+		`{"i":["m"],"sp":["h"],"sin":false,"sn":"[MAX_NAME]"}`,
+		`{"i":["m","b"],"sp":["h",{"x":1}],"ep":[1,2,3]}`,
 		`{"i":"a","i":5,"l":1e9,"vf":{}}`,
 	} {
 		f.Add(seed)

@@ -78,7 +78,7 @@ func (d *core) reportRead(r Read, began time.Time, bytes int, err error) {
 	if r.Realtime {
 		op.Name = trace.OpRead
 	}
-	op.Unindexed = !access.Declared(d.rules.Load(), r.Path, r.Query)
+	op.Unindexed = !d.access.Declared(d.rules.Load(), r.Path, r.Query)
 	d.watchers.Tell(op)
 }
 

@@ -101,7 +101,7 @@ func (t *rulesTask) apply(b *batch) error {
 
 // enforce puts rules in force for the tasks that follow.
 func (b *batch) enforce(r *rules.Ruleset) error {
-	if err := b.Tx.Indexes().Declare(indexesOf(r, b.data)); err != nil {
+	if err := b.Tx.Indexes().Declare(indexesOf(r, b.data.Indexes())); err != nil {
 		return fault.Broken(err)
 	}
 	b.dirty = true
@@ -136,8 +136,8 @@ func (d *Database) RulesVersion(number int64) (v versions.Version, source string
 }
 
 // indexesOf returns the indexes that rules declare, and those that a data document needs.
-func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
-	list := data.Indexes()
+func indexesOf(r *rules.Ruleset, data []store.Index) []store.Index {
+	list := slices.Clone(data)
 	for _, ix := range r.AllIndexes() {
 		list = append(list, store.Index{Pattern: ix.Pattern, Order: ix.Order})
 	}
@@ -148,7 +148,13 @@ func indexesOf(r *rules.Ruleset, data *declared.Data) []store.Index {
 func (wr *writer) Data() *derive.Document { return wr.db.data.Load().Document() }
 
 // DataStatus says how far the definitions of the data document are.
-func (wr *writer) DataStatus() []declared.Status { return wr.db.data.Load().Status() }
+func (wr *writer) DataStatus() (list []declared.Status, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		list, err = wr.db.data.Load().Status(tx)
+		return err
+	})
+	return list, err
+}
 
 // Unfinished returns the names of definitions of the data document that may lack something at, above
 // or below a path.
@@ -156,12 +162,9 @@ func (wr *writer) Unfinished(p tree.Path) []string { return wr.db.data.Load().Un
 
 // ChangeData puts a data document in force, durably. It returns the version that it made,
 // which is the last one if that has the same text. A definition that has little to look at is
-// ready when ChangeData returns; others are built in the background. Errors: derive.Errors for
-// definitions that are not supported, declared.ErrChanged, and those of Write.
+// ready when ChangeData returns; others, and indexes, are built in the background. Errors:
+// declared.ErrChanged, and those of Write.
 func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v versions.Version, err error) {
-	if err := declared.Supported(c.Document); err != nil {
-		return v, err
-	}
 	if wr.db.closed.Load() {
 		return v, fault.ErrClosed
 	}
@@ -179,7 +182,7 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 		if err := b.notes.data(v, c.Document.Source()); err != nil {
 			return err
 		}
-		if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, next)); err != nil {
+		if err := b.Tx.Indexes().Declare(indexesOf(b.Rules, next.Indexes())); err != nil {
 			return fault.Broken(err)
 		}
 		b.enforceData(next)
@@ -212,6 +215,15 @@ func (wr *writer) ControlData(ctx context.Context, name, verb string) error {
 		}
 		if !ok {
 			return ErrNoDefinition
+		}
+		if verb == declared.Rebuild { // what is not declared loses its entries
+			err = b.Tx.Indexes().Declare(indexesOf(b.Rules, b.data.WithoutIndex(name)))
+		}
+		if err == nil {
+			err = b.Tx.Indexes().Declare(indexesOf(b.Rules, next.Indexes()))
+		}
+		if err != nil {
+			return fault.Broken(err)
 		}
 		b.enforceData(next)
 		return nil

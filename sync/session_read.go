@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/query"
@@ -150,7 +149,7 @@ func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone
-	if !v.query.IsAll() && !access.Declared(s.db.Rules(), v.path, v.query) {
+	if !v.query.IsAll() && !s.db.access.Declared(s.db.Rules(), v.path, v.query) {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)

@@ -14,6 +14,7 @@ const (
 	classNumber
 	classString
 	classObject
+	classList // of an order by several child paths
 )
 
 func class(v string) int {
@@ -29,12 +30,15 @@ func class(v string) int {
 		return classString
 	case '{':
 		return classObject
+	case '[':
+		return classList
 	}
 	return classNumber
 }
 
 // CompareValues orders values as orderByChild and orderByValue do: null, false,
-// true, numbers, strings by UTF-16 code unit, objects. All objects are equal.
+// true, numbers, strings by UTF-16 code unit, objects. All objects are equal. Lists of values
+// are compared value by value.
 // The nodes' own priorities are ignored. Priorities are compared by the same
 // scale.
 //
@@ -55,6 +59,8 @@ func CompareValues(a, b Node) int {
 		return compareNumbers(x, y)
 	case classString:
 		return CompareUTF16(unquote(x), unquote(y))
+	case classList:
+		return CompareRanked(a, AtKey, b, AtKey)
 	}
 	return 0
 }

@@ -22,7 +22,7 @@ const (
 // different spellings are different queries here; that costs a group of
 // listeners and no correctness.
 type Query struct {
-	OrderBy    string // ByKey, ByValue, ByPriority, or a child path "a/b"; "" is ByPriority
+	OrderBy    string // ByKey, ByValue, ByPriority, a child path "a/b", or a ListOrder; "" is ByPriority
 	Start, End Bound
 	Limit      int  // number of children; 0: no limit
 	FromLast   bool // the limit counts from the end of the range
@@ -35,7 +35,7 @@ type Query struct {
 // of that value, hence the key and its rank.
 type Bound struct {
 	Set       bool
-	Value     Node // a leaf or Empty for null; for ByKey the key as a string
+	Value     Node // a leaf or Empty for null; for ByKey the key as a string; for a ListOrder a list (ListBound)
 	Key       string
 	KeyRank   KeyRank
 	Exclusive bool // the bound itself is outside
@@ -106,7 +106,7 @@ func (q Query) ID() string {
 func (q Query) IndexValue(child Node) Node { return IndexValue(q.Order(), child) }
 
 // IndexValue returns what the given order sorts child by: a leaf, an object
-// (all objects are equal) or Empty.
+// (all objects are equal), Empty, or for a ListOrder a list of these.
 func IndexValue(order string, child Node) Node {
 	switch order {
 	case ByKey:
@@ -115,6 +115,9 @@ func IndexValue(order string, child Node) Node {
 		return child.Priority()
 	case ByValue:
 		return child.Value()
+	}
+	if IsListOrder(order) {
+		return listIndexValue(order, child)
 	}
 	return child.Get(Path{order}).Value()
 }
@@ -162,7 +165,7 @@ func (q Query) compareBound(e Entry, b Bound) int {
 		key, _ := b.Value.StringValue()
 		return CompareKeys(e.Key, key)
 	}
-	if c := CompareValues(e.Value, b.Value); c != 0 {
+	if c := CompareRanked(e.Value, AtKey, b.Value, b.KeyRank); c != 0 {
 		return c
 	}
 	if b.KeyRank != AtKey {

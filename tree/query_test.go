@@ -106,7 +106,7 @@ func TestQueryProperties(t *testing.T) {
 func plainText(n Node) string { return string(AppendPlain(nil, n)) }
 
 var queries = rapid.Custom(func(t *rapid.T) Query {
-	order := rapid.SampledFrom([]string{"", ByKey, ByValue, ByPriority, "a", "a/b", "|"}).Draw(t, "order")
+	order := rapid.SampledFrom([]string{"", ByKey, ByValue, ByPriority, "a", "a/b", "|", `["a","b"]`, `["a/b","c","a"]`}).Draw(t, "order")
 	bound := func(name string) Bound {
 		b := Bound{Set: rapid.Bool().Draw(t, name)}
 		if !b.Set {
@@ -117,9 +117,10 @@ var queries = rapid.Custom(func(t *rapid.T) Query {
 			b.Value = String(keys.Draw(t, "key"))
 			return b
 		}
-		for b.Value, _ = drawNode(t, 0); b.Value.IsObject(); {
-			b.Value, _ = drawNode(t, 0)
+		if IsListOrder(order) {
+			return drawListBound(t, order, b)
 		}
+		b.Value = drawLeaf(t)
 		if b.KeyRank = KeyRank(rapid.IntRange(-1, 1).Draw(t, "rank")); b.KeyRank == AtKey {
 			b.Key = keys.Draw(t, "key")
 		}
@@ -130,12 +131,44 @@ var queries = rapid.Custom(func(t *rapid.T) Query {
 	return q
 })
 
+// drawLeaf draws the value of a bound.
+func drawLeaf(t *rapid.T) Node {
+	n, _ := drawNode(t, 0)
+	for n.IsObject() {
+		n, _ = drawNode(t, 0)
+	}
+	return n
+}
+
+// drawListBound draws a bound of an order by several child paths, which may be a prefix.
+func drawListBound(t *rapid.T, order string, b Bound) Bound {
+	most := orderLength(order)
+	values := make([]Node, rapid.IntRange(1, most).Draw(t, "values"))
+	for i := range values {
+		values[i] = drawLeaf(t).Value()
+	}
+	b.Value = ListValue(values)
+	b.KeyRank = KeyRank(rapid.IntRange(-1, 1).Draw(t, "rank"))
+	if b.KeyRank == AtKey && len(values) < most {
+		b.KeyRank = AfterKeys
+	}
+	if b.KeyRank == AtKey {
+		b.Key = keys.Draw(t, "key")
+	}
+	return b
+}
+
 // queried are children with something at the paths that queries order by.
 var queried = rapid.Custom(func(t *rapid.T) any {
 	v := withPriority(normal(values(1).Draw(t, "value")), priorities.Draw(t, "priority"))
-	switch rapid.IntRange(0, 2).Draw(t, "below") {
+	w := rapid.SampledFrom([]any{nil, true, 1.0, 2.0, "x"}).Draw(t, "beside")
+	switch rapid.IntRange(0, 4).Draw(t, "below") {
 	case 0:
 		return object{"a": v}
+	case 2:
+		return withoutEmpty(object{"a": w, "b": v})
+	case 3:
+		return withoutEmpty(object{"a": object{"b": w}, "c": v})
 	case 1:
 		return object{"a": object{"b": v}}
 	}
@@ -158,16 +191,26 @@ func TestQueryModel(t *testing.T) {
 // applyModel filters, sorts and cuts, in this order.
 func applyModel(q Query, model any) any {
 	all := children(model)
-	index := func(key string) any {
+	index := func(key string) (values []any) {
 		switch q.Order() {
 		case ByKey:
 			return nil
 		case ByPriority:
-			return priorityOf(all[key])
+			return []any{priorityOf(all[key])}
 		case ByValue:
-			return valueOf(all[key])
+			return []any{valueOf(all[key])}
 		}
-		return valueOf(get(all[key], strings.Split(q.OrderBy, "/")))
+		paths := []string{q.OrderBy}
+		if IsListOrder(q.OrderBy) {
+			json.Unmarshal([]byte(q.OrderBy), &paths)
+		}
+		for _, path := range paths {
+			values = append(values, valueOf(get(all[key], strings.Split(path, "/"))))
+		}
+		return values
+	}
+	compareAll := func(a, b []any) int {
+		return slices.CompareFunc(a[:min(len(a), len(b))], b[:min(len(a), len(b))], compareValuesModel)
 	}
 	compare := func(key string, b Bound) int {
 		var value any
@@ -175,7 +218,11 @@ func applyModel(q Query, model any) any {
 		if q.Order() == ByKey {
 			return compareKeysModel(key, value.(string))
 		}
-		return cmp.Or(compareValuesModel(index(key), value), -int(b.KeyRank), compareKeysModel(key, b.Key))
+		values, isList := value.([]any)
+		if !isList {
+			values = []any{value}
+		}
+		return cmp.Or(compareAll(index(key), values), -int(b.KeyRank), compareKeysModel(key, b.Key))
 	}
 	var in []string
 	for key := range all {
@@ -188,7 +235,7 @@ func applyModel(q Query, model any) any {
 		in = append(in, key)
 	}
 	slices.SortFunc(in, func(a, b string) int {
-		return cmp.Or(compareValuesModel(index(a), index(b)), compareKeysModel(a, b))
+		return cmp.Or(compareAll(index(a), index(b)), compareKeysModel(a, b))
 	})
 	if q.Limit > 0 && len(in) > q.Limit {
 		if q.FromLast {

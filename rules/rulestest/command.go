@@ -63,7 +63,7 @@ func QueryText(op *Op) string {
 	case tree.ByPriority:
 		j["orderByPriority"] = true
 	default:
-		j["orderByChild"] = q.Order()
+		j["orderByChild"] = json.RawMessage(tree.OrderWords(q.Order()))
 	}
 	setBounds(j, q)
 	switch {

@@ -12,11 +12,11 @@ import (
 // A queryJSON is a query as test files write it: the order as rules see it
 // (orderByKey, orderByChild…) or as REST does (orderBy).
 type queryJSON struct {
-	OrderBy         string          `json:"orderBy"`
+	OrderBy         orderJSON       `json:"orderBy"`
 	OrderByKey      bool            `json:"orderByKey"`
 	OrderByValue    bool            `json:"orderByValue"`
 	OrderByPriority bool            `json:"orderByPriority"`
-	OrderByChild    string          `json:"orderByChild"`
+	OrderByChild    orderJSON       `json:"orderByChild"`
 	StartAt         json.RawMessage `json:"startAt"`
 	StartAfter      json.RawMessage `json:"startAfter"`
 	EndAt           json.RawMessage `json:"endAt"`
@@ -24,6 +24,35 @@ type queryJSON struct {
 	EqualTo         json.RawMessage `json:"equalTo"`
 	LimitToFirst    *float64        `json:"limitToFirst"`
 	LimitToLast     *float64        `json:"limitToLast"`
+}
+
+// An orderJSON is a string, or a list of child paths.
+type orderJSON struct {
+	name  string
+	paths []string
+}
+
+// UnmarshalJSON reads either form.
+func (o *orderJSON) UnmarshalJSON(text []byte) error {
+	if text[0] == '[' {
+		return json.Unmarshal(text, &o.paths)
+	}
+	return json.Unmarshal(text, &o.name)
+}
+
+// order returns an order by child paths, "" if it is none.
+func (o orderJSON) order() (string, error) {
+	if o.paths != nil {
+		return tree.ListOrder(o.paths)
+	}
+	if o.name == "" || o.name[0] == '$' {
+		return "", nil
+	}
+	p, err := tree.ParsePath(o.name)
+	if err != nil || p.IsRoot() {
+		return "", fmt.Errorf("%q is not a child path", o.name)
+	}
+	return p.Clean(), nil
 }
 
 // ParseQuery reads a query: {"orderByChild":"type","equalTo":"public"}. Without
@@ -47,28 +76,27 @@ func ParseQuery(text string) (tree.Query, error) {
 func readOrder(j *queryJSON, q *tree.Query) error {
 	var given []string
 	for order, is := range map[string]bool{
-		tree.ByKey:      j.OrderByKey || j.OrderBy == "$key",
-		tree.ByValue:    j.OrderByValue || j.OrderBy == "$value",
-		tree.ByPriority: j.OrderByPriority || j.OrderBy == "$priority",
+		tree.ByKey:      j.OrderByKey || j.OrderBy.name == "$key",
+		tree.ByValue:    j.OrderByValue || j.OrderBy.name == "$value",
+		tree.ByPriority: j.OrderByPriority || j.OrderBy.name == "$priority",
 	} {
 		if is {
 			given = append(given, order)
 		}
 	}
-	for _, child := range []string{j.OrderByChild, j.OrderBy} {
-		if child == "" || child[0] == '$' {
-			continue
+	for _, child := range []orderJSON{j.OrderByChild, j.OrderBy} {
+		order, err := child.order()
+		if err != nil {
+			return err
 		}
-		p, err := tree.ParsePath(child)
-		if err != nil || p.IsRoot() {
-			return fmt.Errorf("%q is not a child path", child)
+		if order != "" {
+			given = append(given, order)
 		}
-		given = append(given, p.Clean())
 	}
 	switch len(given) {
 	case 0:
-		if j.OrderBy != "" {
-			return fmt.Errorf("unknown order %q", j.OrderBy)
+		if j.OrderBy.name != "" {
+			return fmt.Errorf("unknown order %q", j.OrderBy.name)
 		}
 	case 1:
 		q.OrderBy = given[0]
@@ -119,9 +147,9 @@ func readBounds(j *queryJSON, q *tree.Query) error {
 		if b.text == nil {
 			continue
 		}
-		v, err := tree.ParseNode(string(b.text))
-		if err != nil || v.IsObject() {
-			return fmt.Errorf("the bound %s must be null, a boolean, a number or a string", b.text)
+		v, err := boundOf(b.text, *q)
+		if err != nil {
+			return err
 		}
 		if _, isString := v.StringValue(); q.OrderBy == tree.ByKey && !isString {
 			return fmt.Errorf("the bound %s must be a string, because the order is by key", b.text)
@@ -130,4 +158,29 @@ func readBounds(j *queryJSON, q *tree.Query) error {
 		*b.end = b.bound
 	}
 	return nil
+}
+
+// boundOf reads the value of a bound, a list for an order by several child paths.
+func boundOf(text json.RawMessage, q tree.Query) (tree.Node, error) {
+	wrong := fmt.Errorf("the bound %s must be null, a boolean, a number or a string", text)
+	if text[0] != '[' {
+		v, err := tree.ParseNode(string(text))
+		if err != nil || v.IsObject() {
+			return tree.Empty, wrong
+		}
+		return v, q.CheckBound(tree.Bound{Set: true, Value: v})
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return tree.Empty, err
+	}
+	values := make([]tree.Node, len(list))
+	for i, raw := range list {
+		v, err := tree.ParseNode(string(raw))
+		if err != nil || v.IsObject() {
+			return tree.Empty, wrong
+		}
+		values[i] = v
+	}
+	return q.ListBound(values)
 }

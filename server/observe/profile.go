@@ -127,9 +127,11 @@ func profiledQuery(q tree.Query) map[string]any {
 	for _, name := range []string{"orderByKey", "orderByValue", "orderByPriority", "orderByChild"} {
 		delete(m, name)
 	}
-	switch order := q.Order(); order {
-	case tree.ByKey, tree.ByValue, tree.ByPriority:
+	switch order := q.Order(); {
+	case order == tree.ByKey, order == tree.ByValue, order == tree.ByPriority:
 		m["orderBy"] = "$" + order[1:]
+	case tree.IsListOrder(order):
+		m["orderBy"] = json.RawMessage(order)
 	default:
 		m["orderBy"], m["index"] = order, map[string]any{"path": strings.Split(order, "/")}
 	}

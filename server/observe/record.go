@@ -215,7 +215,7 @@ func recordedQuery(q tree.Query) map[string]any {
 	case tree.ByPriority:
 		m["orderByPriority"] = true
 	default:
-		m["orderByChild"] = order
+		m["orderByChild"] = json.RawMessage(tree.OrderWords(order))
 	}
 	bound := func(name string, b tree.Bound) {
 		if b.Set {

@@ -35,11 +35,16 @@ type Access struct {
 	Now       func() time.Time
 	Observer  Observer                     // of decisions of the rules; nil: none
 	Unindexed func(*fault.NoIndexError)    // of queries that rules would refuse; nil: none
+	Orders    OrdersFunc                   // of the data document
 	TellRules bool                         // callers are told which rule decided
 	Failed    func(p tree.Path, err error) // a decision could not be explained
 
 	Decisions, Denied atomic.Uint64
 }
+
+// An OrdersFunc reports whether something beside the rules has the children of the node at p
+// indexed in an order.
+type OrdersFunc func(p tree.Path, order string) bool
 
 // A State is what a decision is made of.
 type State struct {
@@ -148,7 +153,7 @@ func (a *Access) MayKnowAll(c Caller) bool { return c.Admin || a.TellRules }
 // §5.3). Without a rules document there is no place to declare one: the query is
 // answered, and Unindexed is told that it would be refused elsewhere.
 func (a *Access) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
-	if Declared(r, p, q) {
+	if a.Declared(r, p, q) {
 		return nil
 	}
 	missing := &fault.NoIndexError{Path: p, Order: q.Order()}
@@ -161,9 +166,9 @@ func (a *Access) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error
 	return nil
 }
 
-// Declared reports whether the rules declare an index for the query, or it
-// needs none.
-func Declared(r *rules.Ruleset, p tree.Path, q tree.Query) bool {
+// Declared reports whether the rules or the data document declare an index for the query, or
+// it needs none.
+func (a *Access) Declared(r *rules.Ruleset, p tree.Path, q tree.Query) bool {
 	if !q.NeedsIndex() {
 		return true
 	}
@@ -172,7 +177,7 @@ func Declared(r *rules.Ruleset, p tree.Path, q tree.Query) bool {
 			return true
 		}
 	}
-	return false
+	return a.Orders != nil && a.Orders(p, q.Order())
 }
 
 // WithinLimits refuses a read that would show more children of a node than the rules

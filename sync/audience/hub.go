@@ -4,7 +4,6 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/interval"
 	"github.com/dogwooddb/dogwood/sync/quota"
@@ -178,7 +177,7 @@ func (a *Audience) weight(p tree.Path, q tree.Query) int {
 		return 0
 	}
 	w := 1 + q.Limit/EntriesOfWeight
-	if !access.Declared(a.host.Rules(), p, q) {
+	if !a.host.Access.Declared(a.host.Rules(), p, q) {
 		w *= UnindexedWeight
 	}
 	if q.Filter != nil {
@@ -190,7 +189,7 @@ func (a *Audience) weight(p tree.Path, q tree.Query) int {
 // weigh adds to the weight of a listener what it may scan. Clients that may not listen do
 // not learn of it.
 func (a *Audience) weigh(l *Listener) error {
-	if l.weight == 0 || access.Declared(a.host.Rules(), l.read.Path, l.read.Query) {
+	if l.weight == 0 || a.host.Access.Declared(a.host.Rules(), l.read.Path, l.read.Query) {
 		return nil
 	}
 	return a.snapshot(func(tx *store.Tx) error {

@@ -174,7 +174,7 @@ func compareEnds(a, b end) int {
 	if x, y := a.rank.outside(), b.rank.outside(); x != 0 || y != 0 {
 		return cmp.Compare(x, y)
 	}
-	if c := tree.CompareValues(a.value, b.value); c != 0 {
+	if c := tree.CompareRanked(a.value, tree.KeyRank(a.rank), b.value, tree.KeyRank(b.rank)); c != 0 {
 		return c
 	}
 	if a.rank != atKey || b.rank != atKey {

@@ -128,15 +128,24 @@ func (m *indexModel) bound(order string) tree.Bound {
 		b.Value = tree.String(m.key())
 		return b
 	}
-	b.Value = m.node(m.leaf())
-	if b.KeyRank = tree.KeyRank(m.rnd.IntN(3) - 1); b.KeyRank == tree.AtKey {
+	b.KeyRank = tree.KeyRank(m.rnd.IntN(3) - 1)
+	if tree.IsListOrder(order) {
+		values := []tree.Node{m.node(m.leaf()), m.node(m.leaf())}
+		if b.KeyRank != tree.AtKey && m.rnd.IntN(2) == 0 { // a prefix
+			values = values[:1]
+		}
+		b.Value = tree.ListValue(values)
+	} else {
+		b.Value = m.node(m.leaf())
+	}
+	if b.KeyRank == tree.AtKey {
 		b.Key = m.key()
 	}
 	return b
 }
 
 func (m *indexModel) query() (q tree.Query) {
-	q.OrderBy = m.pick("n", tree.ByKey, tree.ByValue, tree.ByPriority, "n/deep")
+	q.OrderBy = m.pick("n", `["n","n/deep"]`, `["n/deep","n"]`, tree.ByKey, tree.ByValue, tree.ByPriority, "n/deep")
 	switch m.rnd.IntN(5) {
 	case 0:
 		q.Start = m.bound(q.OrderBy)
@@ -160,7 +169,10 @@ func (m *indexModel) query() (q tree.Query) {
 // entry returns an entry of the query's order.
 func (m *indexModel) entry(q tree.Query) tree.Entry {
 	e := tree.Entry{Key: m.key()}
-	if q.Order() != tree.ByKey {
+	switch {
+	case tree.IsListOrder(q.Order()):
+		e.Value = tree.ListValue([]tree.Node{m.node(m.pick(m.leaf(), `{"x":1}`)), m.node(m.leaf())})
+	case q.Order() != tree.ByKey:
 		e.Value = m.node(m.pick(m.leaf(), `{"x":1}`))
 	}
 	return e

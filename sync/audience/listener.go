@@ -273,6 +273,6 @@ func (l *Listener) report(took time.Duration, bytes int, err error) {
 		Bytes:     bytes,
 		Denied:    errors.Is(err, fault.ErrDenied),
 		Query:     l.read.Query,
-		Unindexed: !access.Declared(l.audience.host.Rules(), l.read.Path, l.read.Query),
+		Unindexed: !l.audience.host.Access.Declared(l.audience.host.Rules(), l.read.Path, l.read.Query),
 	})
 }

@@ -16,14 +16,24 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
+// status returns how far the definitions are.
+func (d *db) status() []declared.Status {
+	d.Helper()
+	list, err := d.DataStatus()
+	if err != nil {
+		d.Fatal(err)
+	}
+	return list
+}
+
 // settled waits until nothing is verified or built any more.
 func (d *db) settled() []declared.Status {
 	d.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
 		working := false
-		list := d.DataStatus()
+		list := d.status()
 		for _, s := range list {
-			working = working || s.State != declared.Ready && s.State != declared.Failed && s.State != declared.Paused
+			working = working || s.State != declared.Ready && s.State != declared.Failed && s.State != declared.Paused && s.State != declared.Off
 		}
 		if !working {
 			return list
@@ -82,7 +92,7 @@ func TestBuild(t *testing.T) {
 	d.set(`home/ann `+numbered(listed, func(i int) string { return fmt.Sprint(i) }), `tagged `+numbered(900, func(i int) string { return fmt.Sprint(i % 10) }))
 	d.set(`users ` + numbered(400, func(i int) string { return fmt.Sprintf(`{"login":"L%d"}`, i) }))
 	d.deploy(first)
-	if s := d.DataStatus(); s[1].State == declared.Ready {
+	if s := d.status(); s[1].State == declared.Ready {
 		t.Errorf("%+v", s)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -226,7 +236,7 @@ func randomly(t *testing.T, rnd *rand.Rand) {
 				t.Fatal(err)
 			}
 		case 3:
-			for _, s := range d.DataStatus() {
+			for _, s := range d.status() {
 				if err := d.ControlData(t.Context(), s.Name, []string{declared.Rebuild, declared.Pause, declared.Resume}[rnd.IntN(3)]); err != nil {
 					t.Fatal(err)
 				}

@@ -27,7 +27,8 @@ type Data struct {
 	stored   stored
 	states   map[*derive.Definition]*state
 	byName   map[string]*state
-	ready    bool // all definitions are
+	ready    bool          // all definitions are
+	indexes  []store.Index // that definitions need
 }
 
 // Load returns the data document that a file has, nil if there is none.
@@ -82,6 +83,7 @@ func (d *Data) indexed() *Data {
 		st := &d.stored.States[i]
 		d.states[def], d.byName[def.Name] = st, st
 	}
+	d.indexes = d.needed()
 	d.ready = !slices.ContainsFunc(d.stored.States, func(s state) bool { return s.Phase != Ready })
 	return d
 }
@@ -148,17 +150,34 @@ func (d *Data) Spreads(u tree.Update) bool {
 	return false
 }
 
-// Indexes returns the indexes that definitions need.
-func (d *Data) Indexes() (list []store.Index) {
+// Indexes returns the indexes that definitions need. The caller must not modify the result.
+func (d *Data) Indexes() []store.Index {
 	if d == nil {
 		return nil
 	}
+	return d.indexes
+}
+
+func (d *Data) needed() (list []store.Index) {
 	for _, def := range d.document.Definitions() {
-		if def.Kind == derive.Keep && def.OrderBy != tree.ByKey {
+		switch {
+		case def.Kind == derive.Keep && def.OrderBy != tree.ByKey:
 			list = append(list, store.Index{Pattern: def.List()[1:], Order: def.OrderBy})
+		case def.Kind == derive.Index && !def.Off && !d.skips(def):
+			list = append(list, indexOf(def))
 		}
 	}
 	return list
+}
+
+// indexOf returns the index that a definition of that kind is.
+func indexOf(def *derive.Definition) store.Index {
+	return store.Index{Pattern: def.List()[1:], Order: def.ByOrder}
+}
+
+// Orders reports whether a definition has the children of the node at p indexed in an order.
+func (d *Data) Orders(p tree.Path, order string) bool {
+	return slices.ContainsFunc(d.Indexes(), func(ix store.Index) bool { return ix.Order == order && ix.Matches(p) })
 }
 
 // A Write is one to derive from.

@@ -2,7 +2,6 @@ package declared
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -27,21 +26,6 @@ func (k keyed) KeysAfter(p tree.Path, key string) (keys []string, err error) {
 		keys = append(keys, key)
 	}
 	return keys, err
-}
-
-// Supported reports what of a document this version does not apply. The error is of type
-// derive.Errors.
-func Supported(document *derive.Document) error {
-	var errs derive.Errors
-	for _, d := range document.Definitions() {
-		if d.Kind == derive.Index {
-			errs = append(errs, &derive.Error{Pos: d.Pos, Definition: d.Name, Msg: fmt.Sprintf("definitions of the kind %s are not applied by this version; take it out", d.Kind)})
-		}
-	}
-	if len(errs) > 0 {
-		return errs
-	}
-	return nil
 }
 
 // Deploy puts a document in force in a transaction. It returns the data that are in force

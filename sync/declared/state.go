@@ -24,6 +24,7 @@ const (
 	Ready     Phase = "ready"
 	Failed    Phase = "failed" // it is not in force: see its conflicts
 	Paused    Phase = "paused" // it is not in force, by an administrator
+	Off       Phase = "off"    // of an index, in its status: the document has no entries of it kept
 )
 
 // A state is that of one definition.
@@ -65,6 +66,8 @@ func firstPhase(def *derive.Definition) Phase {
 	switch def.Kind {
 	case derive.Map, derive.Count, derive.Sum:
 		return Verifying
+	case derive.Index: // the store builds it
+		return Ready
 	}
 	return Building
 }
@@ -74,6 +77,8 @@ func (s *state) again(def *derive.Definition) {
 	switch def.Kind {
 	case derive.Count, derive.Sum:
 		s.enter(Clearing)
+	case derive.Index:
+		s.enter(Ready)
 	default:
 		s.enter(Building)
 		s.Clear = def.Kind == derive.Map
@@ -143,13 +148,21 @@ type Status struct {
 	Total     int      `json:"conflictsTotal,omitempty"`
 	Skipped   []string `json:"skipped,omitempty"` // nodes that do not match because an expression failed when it was built
 	Error     string   `json:"error,omitempty"`
+
+	// Of an index. Not more than MaxEntries are counted.
+	Entries     int   `json:"entries,omitempty"`
+	EntryBytes  int64 `json:"entryBytes,omitempty"` // of those that are counted
+	MoreEntries bool  `json:"moreEntries,omitempty"`
 }
 
+// MaxEntries is how many entries of an index are counted for its status.
+const MaxEntries = 100_000
+
 // Status returns those of all definitions, in the order of the document.
-func (d *Data) Status() []Status {
-	list := []Status{}
+func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
+	list = []Status{}
 	if d == nil {
-		return list
+		return list, nil
 	}
 	for _, def := range d.document.Definitions() {
 		s := d.states[def]
@@ -157,9 +170,44 @@ func (d *Data) Status() []Status {
 		if s.At != nil {
 			st.At = "/" + *s.At
 		}
+		if def.Kind == derive.Index {
+			if err := st.ofIndex(tx, def); err != nil {
+				return nil, err
+			}
+		}
 		list = append(list, st)
 	}
-	return list
+	return list, nil
+}
+
+// ofIndex says how far an index is.
+func (s *Status) ofIndex(tx *store.Tx, def *derive.Definition) error {
+	switch {
+	case def.Off:
+		s.State = Off
+	case s.State == Ready:
+		u, ok, err := tx.Indexes().Usage(indexOf(def), MaxEntries)
+		if err != nil {
+			return err
+		}
+		if s.Entries, s.EntryBytes, s.MoreEntries = u.Entries, u.Bytes, u.More; !ok || !u.Ready {
+			s.State = Building
+		}
+		if !u.At.IsRoot() {
+			s.At = u.At.String()
+		}
+	}
+	return nil
+}
+
+// WithoutIndex returns the indexes that definitions need, without that which a definition is.
+func (d *Data) WithoutIndex(name string) (list []store.Index) {
+	for _, def := range d.document.Definitions() {
+		if def.Name == name && def.Kind == derive.Index {
+			return slices.DeleteFunc(slices.Clone(d.Indexes()), func(ix store.Index) bool { return ix == indexOf(def) })
+		}
+	}
+	return d.Indexes()
 }
 
 // Unfinished returns the names of definitions whose places may lack something, and that may be
@@ -169,7 +217,7 @@ func (d *Data) Unfinished(p tree.Path) (names []string) {
 		return nil
 	}
 	for _, def := range d.document.Definitions() {
-		if d.states[def].Phase != Ready && def.MayMeet(p) {
+		if def.Kind != derive.Index && d.states[def].Phase != Ready && def.MayMeet(p) {
 			names = append(names, def.Name)
 		}
 	}
@@ -196,7 +244,7 @@ func (d *Data) Loaded(tx *store.Tx, p tree.Path) (*Data, error) {
 	}
 	next := d.with(func(s *stored) {
 		for i, def := range d.document.Definitions() {
-			if def.MayMeet(p) && !d.skips(def) {
+			if def.Kind != derive.Index && def.MayMeet(p) && !d.skips(def) {
 				s.anew(i, def)
 			}
 		}

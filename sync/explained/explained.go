@@ -48,7 +48,7 @@ type Rules struct {
 // A Query is a query in the words of REST; that of a read of everything
 // has none. Values are JSON.
 type Query struct {
-	OrderBy      string          `json:"orderBy,omitempty"` // "$key", "$value", "$priority" or a child path
+	OrderBy      string          `json:"orderBy,omitempty"` // "$key", "$value", "$priority", a child path, or the JSON of a list of these
 	StartAt      json.RawMessage `json:"startAt,omitempty"`
 	StartAfter   json.RawMessage `json:"startAfter,omitempty"`
 	StartKey     string          `json:"startKey,omitempty"` // with which the first of those with the value begin
@@ -106,14 +106,19 @@ func boundText(b tree.Bound, beyond tree.KeyRank) (at, past json.RawMessage) {
 // A MissingIndex is an index that the rules should declare.
 type MissingIndex struct {
 	Path    string   `json:"path"`    // of the node in the rules: "/rooms/$room"
-	IndexOn []string `json:"indexOn"` // what its .indexOn should be, with what it is already
-	Paste   string   `json:"paste"`   // the same as a part of the rules document
+	IndexOn []string `json:"indexOn"` // what its .indexOn should be, with what it is already; empty for an order by several paths
+	Paste   string   `json:"paste"`   // the same as a part of the rules document, or a definition for the data document
 }
 
 // MissingIndexFor returns what the rules should say for queries at p in an order. The
 // text has only what is about indexes: it is to be merged with the rules.
 func MissingIndexFor(rs *rules.Ruleset, p tree.Path, order string) *MissingIndex {
-	m := &MissingIndex{}
+	m := &MissingIndex{IndexOn: []string{}}
+	if tree.IsListOrder(order) {
+		m.Path = "/" + strings.Join(rs.Pattern(p), "/")
+		m.Paste = string(wire.AppendString([]byte(`"NAME": { "index": `), m.Path)) + `, "by": ` + order + " }"
+		return m
+	}
 	for _, ix := range rs.Indexes(p) {
 		m.IndexOn = append(m.IndexOn, ix.Order)
 	}

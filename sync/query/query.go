@@ -3,6 +3,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tidwall/gjson"
@@ -70,8 +71,10 @@ func Filter(text string, looks int) (tree.Filter, error) {
 
 func setOrder(q *tree.Query, i gjson.Result) error {
 	switch name := i.String(); {
+	case i.IsArray():
+		return setListOrder(q, i)
 	case i.Type != gjson.String:
-		return fmt.Errorf("%w: i must be a string", fault.ErrQuery)
+		return fmt.Errorf("%w: i must be a string, or a list of child paths", fault.ErrQuery)
 	case name == tree.ByKey, name == tree.ByValue, name == tree.ByPriority:
 		q.OrderBy = name
 	default:
@@ -82,6 +85,71 @@ func setOrder(q *tree.Query, i gjson.Result) error {
 		q.OrderBy = p.Clean()
 	}
 	return nil
+}
+
+// setListOrder sets an order by several child paths, an extension.
+func setListOrder(q *tree.Query, i gjson.Result) (err error) {
+	var paths []string
+	err = eachOfFew(i, func(v gjson.Result) error {
+		if v.Type != gjson.String {
+			return errors.New("a list has strings, which are child paths")
+		}
+		paths = append(paths, v.String())
+		return nil
+	})
+	if err == nil {
+		q.OrderBy, err = tree.ListOrder(paths)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: i: %w", fault.ErrQuery, err)
+	}
+	return nil
+}
+
+// eachOfFew calls f for the elements of a list, which are not more than an order can have.
+func eachOfFew(list gjson.Result, f func(gjson.Result) error) (err error) {
+	n := 0
+	list.ForEach(func(_, v gjson.Result) bool {
+		if n++; n > tree.MaxOrder {
+			err = fmt.Errorf("a list has at most %d elements", tree.MaxOrder)
+		} else {
+			err = f(v)
+		}
+		return err == nil
+	})
+	return err
+}
+
+// listBound reads the value of a bound that is a list.
+func listBound(q tree.Query, list gjson.Result) (tree.Node, error) {
+	var values []tree.Node
+	err := eachOfFew(list, func(v gjson.Result) error {
+		n, err := scalar(v)
+		values = append(values, n)
+		return err
+	})
+	if err != nil {
+		return tree.Empty, err
+	}
+	return q.ListBound(values)
+}
+
+var errScalar = errors.New("must be a scalar")
+
+// scalar reads a value of a bound.
+func scalar(v gjson.Result) (tree.Node, error) {
+	if v.IsObject() || v.IsArray() { // to parse it could take much memory
+		return tree.Empty, errScalar
+	}
+	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
+	if err != nil {
+		return tree.Empty, err
+	}
+	n, ok := d.Node()
+	if !ok || n.IsObject() {
+		return tree.Empty, errScalar
+	}
+	return n.Value(), nil
 }
 
 func setLimit(q *tree.Query, o gjson.Result) error {
@@ -113,18 +181,18 @@ func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (t
 	if !v.Exists() {
 		return b, nil
 	}
-	if v.IsObject() || v.IsArray() { // to parse it could take much memory
-		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
+	read := scalar
+	if v.IsArray() {
+		read = func(v gjson.Result) (tree.Node, error) { return listBound(q, v) }
 	}
-	d, err := tree.Parse(v.Raw, 0, tree.Lenient)
+	n, err := read(v)
 	if err != nil {
+		if err == errScalar {
+			return b, fmt.Errorf("%w: %sp %w", fault.ErrQuery, side, err)
+		}
 		return b, fmt.Errorf("%w: %sp: %w", fault.ErrQuery, side, err)
 	}
-	n, ok := d.Node()
-	if !ok || n.IsObject() {
-		return b, fmt.Errorf("%w: %sp must be a scalar", fault.ErrQuery, side)
-	}
-	b.Set, b.Value, b.KeyRank = true, n.Value(), rank
+	b.Set, b.Value, b.KeyRank = true, n, rank
 	if _, isString := b.Value.StringValue(); q.Order() == tree.ByKey && !isString {
 		return b, fmt.Errorf("%w: %sp must be a key", fault.ErrQuery, side)
 	}
@@ -132,6 +200,9 @@ func parseBound(q tree.Query, o gjson.Result, side string, rank tree.KeyRank) (t
 		b.Exclusive = !in.Bool()
 	}
 	setKey(&b, o.Get(side+"n"))
+	if err := q.CheckBound(b); err != nil {
+		return b, fmt.Errorf("%w: %sp: %w", fault.ErrQuery, side, err)
+	}
 	return b, nil
 }
 

@@ -1,5 +1,7 @@
 package wire
 
+import "strings"
+
 // ProtocolVersion is the version in the hello and in the v parameter of
 // connection URLs (protocol §1.1, §3).
 const ProtocolVersion = "5"
@@ -149,5 +151,8 @@ const (
 // TextNoIndex is the text of the refusal of a get whose index is not defined
 // (protocol §5.2). Both arguments appear as they are; path has a leading slash.
 func TextNoIndex(index, path string) string {
+	if strings.HasPrefix(index, "[") { // by several child paths
+		return `Index not defined, add a definition {"index": "PATTERN", "by": ` + index + `} for path "` + path + `" to the data document`
+	}
 	return `Index not defined, add ".indexOn": "` + index + `", for path "` + path + `", to the rules`
 }

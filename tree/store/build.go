@@ -1,9 +1,11 @@
 package store
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // Declare makes the given indexes the ones that are kept. New ones are built by
@@ -14,8 +16,7 @@ func (s *Store) Declare(indexes []Index) error {
 
 // Build works for one turn on an index that is not ready: it adds the entries
 // of about batch rows. It reports whether there is more to do. Where it stopped
-// is only kept in memory; after a restart it begins again, which does no harm,
-// because adding an entry twice is adding it once.
+// is stored with the entries, so it goes on from there after a restart.
 //
 // Build and writes share the work without a lock: from the moment that an index
 // is declared, each write maintains its entries, whether or not the row was
@@ -36,7 +37,10 @@ func (s *Store) Build(batch int) (more bool, err error) {
 	if i < 0 {
 		return false, nil
 	}
-	b := builder{tx: tx, ix: c.all[i], budget: batch, from: s.builds[c.all[i].id]}
+	b := builder{tx: tx, ix: c.all[i], budget: batch}
+	if b.from, err = tx.Indexes().builtTo(b.ix.id); err != nil {
+		return false, err
+	}
 	if err := b.run(); err != nil {
 		return false, err
 	}
@@ -46,12 +50,85 @@ func (s *Store) Build(batch int) (more bool, err error) {
 		if err := tx.Indexes().putCatalogue(next); err != nil {
 			return false, err
 		}
+		b.at = tree.Root
+	}
+	if err := tx.Indexes().setBuiltTo(b.ix.id, b.at); err != nil {
+		return false, err
 	}
 	if err := tx.Commit(); err != nil {
 		return false, err
 	}
-	s.builds[b.ix.id] = b.at
 	return slices.ContainsFunc(next, unfinished), nil
+}
+
+// buildKey is where the path of the child is that the build of an index stopped at.
+func buildKey(index uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte("build "), index)
+}
+
+// builtTo returns the child that the build of an index stopped at; the root: it has not begun.
+// What cannot be read is no place, and then the build begins again: to add an entry twice is to
+// add it once.
+func (x Indexes) builtTo(index uint32) (tree.Path, error) {
+	v, err := x.tx.get(kv.Meta, buildKey(index))
+	if err != nil || v == nil {
+		return tree.Root, err
+	}
+	p, err := tree.ParsePath(string(v))
+	if err != nil {
+		return tree.Root, nil
+	}
+	return p, nil
+}
+
+func (x Indexes) setBuiltTo(index uint32, p tree.Path) error {
+	if !p.IsRoot() {
+		return x.tx.put(kv.Meta, buildKey(index), []byte(p.Clean()))
+	}
+	if v, err := x.tx.get(kv.Meta, buildKey(index)); err != nil || v == nil {
+		return err
+	}
+	return x.tx.delete(kv.Meta, buildKey(index))
+}
+
+// An IndexUsage says how far an index is and what it takes.
+type IndexUsage struct {
+	Ready   bool
+	At      tree.Path // the child that its build has come to; the root: none
+	Entries int       // not more than were to be counted
+	Bytes   int64     // of these entries, without what the file needs beside them
+	More    bool      // there are more entries
+}
+
+// Usage returns that of an index, and counts up to a number of entries for it. ok is false if
+// there is no such index.
+func (x Indexes) Usage(ix Index, most int) (u IndexUsage, ok bool, err error) {
+	c, err := x.catalogue()
+	if err != nil {
+		return u, false, err
+	}
+	i := slices.IndexFunc(c.all, func(d definition) bool { return d.Index == ix })
+	if i < 0 {
+		return u, false, nil
+	}
+	d := c.all[i]
+	u.Ready = d.ready
+	if u.At, err = x.builtTo(d.id); err != nil {
+		return u, false, err
+	}
+	prefix := binary.BigEndian.AppendUint32(nil, d.id)
+	cursor := x.tx.kv.Cursor(kv.Index)
+	for k, _ := cursor.Seek(prefix); hasPrefix(k, prefix); k, _ = cursor.Next() {
+		if u.More = u.Entries == most; u.More {
+			break
+		}
+		if err := x.tx.tick(); err != nil {
+			return u, false, err
+		}
+		u.Entries++
+		u.Bytes += int64(len(k))
+	}
+	return u, true, cursor.Err()
 }
 
 // A builder walks the nodes that match an index's pattern and adds an entry for

@@ -12,7 +12,7 @@ import (
 // pattern, such as "/rooms/$room" by "name".
 type Index struct {
 	Pattern string // keys, or "$name" for any key
-	Order   string // tree.ByValue or a child path
+	Order   string // tree.ByValue, a child path or a tree.ListOrder
 }
 
 // A definition is an index that the file knows. Entries of an index that is not
@@ -29,8 +29,8 @@ type definition struct {
 // Children without one come before them, in key order, straight from the rows.
 var priorityIndex = definition{Index: Index{Order: tree.ByPriority}, id: 0, ready: true}
 
-// matches reports whether p matches the pattern.
-func (ix Index) matches(p tree.Path) bool {
+// Matches reports whether p matches the pattern.
+func (ix Index) Matches(p tree.Path) bool {
 	pattern := strings.Trim(ix.Pattern, "/")
 	for key := range p.Keys() {
 		var want string
@@ -61,7 +61,7 @@ func (c *catalogue) at(p tree.Path) []definition {
 func (c *catalogue) declared(p tree.Path, depth int) iter.Seq[definition] {
 	return func(yield func(definition) bool) {
 		for _, ix := range c.byDepth[depth] {
-			if ix.matches(p) && !yield(ix) {
+			if ix.Matches(p) && !yield(ix) {
 				return
 			}
 		}

@@ -92,6 +92,9 @@ func (x Indexes) Declare(indexes []Index) error {
 			if err := edits(x.tx).enqueue(reclaimIndex, uint64(d.id)); err != nil {
 				return err
 			}
+			if err := x.setBuiltTo(d.id, tree.Root); err != nil {
+				return err
+			}
 		}
 	}
 	return x.putCatalogue(next)

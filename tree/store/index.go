@@ -46,14 +46,38 @@ func (x Indexes) indexedValue(ix definition, p tree.Path) (indexed, error) {
 
 // valueAt returns the index value of the child at p in a declared order.
 func (x Indexes) valueAt(p tree.Path, order string) (tree.Node, error) {
-	if order != tree.ByValue {
-		rel, err := tree.ParsePath(order)
+	if order == tree.ByValue {
+		return x.shallowValue(x.tx.find(p))
+	}
+	if tree.IsListOrder(order) {
+		r, rest, err := x.tx.find(p)
 		if err != nil {
 			return tree.Empty, err
 		}
-		p = p.Join(rel)
+		return x.listValue(order, r, rest)
 	}
-	return x.shallowValue(x.tx.find(p))
+	rel, err := tree.ParsePath(order)
+	if err != nil {
+		return tree.Empty, err
+	}
+	return x.shallowValue(x.tx.find(p.Join(rel)))
+}
+
+// listValue returns the values of a child by several paths. The child is at rest in what find
+// found.
+func (x Indexes) listValue(order string, r row, rest tree.Path) (tree.Node, error) {
+	if !r.exists() || r.tag == tagPacked {
+		return tree.IndexValue(order, r.node.Get(rest)), nil
+	}
+	values := make([]tree.Node, 0, tree.MaxOrder)
+	for rel := range tree.OrderPaths(order) {
+		v, err := x.shallowValue(x.tx.follow(r, rest.Join(rel)))
+		if err != nil {
+			return tree.Empty, err
+		}
+		values = append(values, v)
+	}
+	return tree.ListValue(values), nil
 }
 
 // shallowValue returns the index value of what find or follow found.
@@ -184,7 +208,11 @@ func indexPrefix(index uint32, container uint64) []byte {
 // (protocol §7).
 func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 	const prefix, number = 4 + 8, 1 + 8 + 8 + 1
-	k := make([]byte, 0, prefix+max(number, min(len(v.Text()), maxIndexed)+3)+len(key)+9)
+	size := max(number, min(len(v.Text()), maxIndexed)+3)
+	if v.IsList() {
+		size = min(len(v.Text()), tree.MaxOrder*maxIndexed) + tree.MaxOrder*number
+	}
+	k := make([]byte, 0, prefix+size+len(key)+9)
 	k = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(k, index), container)
 	return appendKey(appendValue(k, v), key)
 }
@@ -211,6 +239,8 @@ func (x Indexes) rowValue(r row, order string) (tree.Node, error) {
 		return r.nodePriority(), nil
 	case r.tag == tagPacked:
 		return shallowIndexValue(tree.IndexValue(order, r.node)), nil
+	case tree.IsListOrder(order):
+		return x.listValue(order, r, tree.Root)
 	}
 	rel := tree.Root
 	if order != tree.ByValue {

@@ -140,8 +140,15 @@ const (
 // objectValue stands for any object as an index value: all are equal.
 var objectValue = tree.FromCanonical("{}")
 
-// appendValue appends an index value so that bytes sort as CompareValues.
+// appendValue appends an index value so that bytes sort as CompareValues. Those of a list follow
+// each other: no value begins with another one, so the first that differs decides.
 func appendValue(dst []byte, v tree.Node) []byte {
+	if v.IsList() {
+		for each := range v.List() {
+			dst = appendValue(dst, each)
+		}
+		return dst
+	}
 	if v.IsEmpty() {
 		return append(dst, classNull)
 	}
@@ -216,6 +223,30 @@ func appendString(dst []byte, s string) []byte {
 		}
 	}
 	return append(dst, 0, end)
+}
+
+// splitValues is splitValue for an order of n values. cut is how many bytes the values have up
+// to the first one of which there is only the beginning, 0 if all are whole.
+func splitValues(b []byte, n int) (v tree.Node, size, cut int, ok bool) {
+	if n == 1 {
+		v, size, part, ok := splitValue(b)
+		if part {
+			cut = size
+		}
+		return v, size, cut, ok
+	}
+	values := make([]tree.Node, 0, tree.MaxOrder)
+	for range n {
+		v, each, part, ok := splitValue(b[size:])
+		if !ok {
+			return tree.Empty, 0, 0, false
+		}
+		if size += each; part && cut == 0 {
+			cut = size
+		}
+		values = append(values, v)
+	}
+	return tree.ListValue(values), size, cut, true
 }
 
 // splitValue splits an index entry's tail into value and ordered key. cut

@@ -149,7 +149,9 @@ func (x Indexes) rebuildSince(old *catalogue) error {
 		if old.has(d.id) {
 			continue
 		}
-		delete(x.tx.store.builds, d.id) // from the start
+		if err := x.setBuiltTo(d.id, tree.Root); err != nil { // from the start
+			return err
+		}
 		found = found || d.ready
 		all[i].ready = false
 	}

@@ -88,7 +88,7 @@ func (m *model) node(depth int) tree.Node {
 }
 
 func (m *model) query() tree.Query {
-	orders := []string{tree.ByKey, tree.ByPriority, tree.ByValue, "a", "b/c", "1"}
+	orders := []string{tree.ByKey, tree.ByPriority, tree.ByValue, "a", "b/c", "1", `["a","b/c"]`, `["1","a","2"]`}
 	q := tree.Query{OrderBy: m.pick(orders), Limit: m.rnd.IntN(5), FromLast: m.rnd.IntN(2) == 0}
 	if m.rnd.IntN(2) == 0 {
 		q.Start = m.bound(q.OrderBy)
@@ -105,10 +105,25 @@ func (m *model) bound(order string) tree.Bound {
 		b.Value = tree.String(m.pick(append(modelKeys, "", "\u0001", "wide")))
 		return b
 	}
-	if m.rnd.IntN(5) > 0 {
-		b.Value = m.leaf()
+	most := 0
+	for range tree.OrderPaths(order) {
+		most++
 	}
 	b.KeyRank = tree.KeyRank(m.rnd.IntN(3) - 1)
+	switch {
+	case most > 0:
+		values := make([]tree.Node, 1+m.rnd.IntN(most))
+		for i := range values {
+			if m.rnd.IntN(5) > 0 {
+				values[i] = m.leaf()
+			}
+		}
+		if b.Value = tree.ListValue(values); len(values) < most && b.KeyRank == tree.AtKey {
+			b.KeyRank = tree.AfterKeys
+		}
+	case m.rnd.IntN(5) > 0:
+		b.Value = m.leaf()
+	}
 	if b.KeyRank == tree.AtKey {
 		b.Key = m.pick(append(modelKeys, ""))
 	}
@@ -189,7 +204,7 @@ func (m *model) update(p tree.Path) error {
 func (m *model) indexes() []Index {
 	var list []Index
 	for _, pattern := range []string{"/", "/$x", "/a/$y", "/$x/b"} {
-		for _, order := range []string{tree.ByValue, "a", "b/c"} {
+		for _, order := range []string{tree.ByValue, "a", "b/c", `["a","b/c"]`, `["1","a","2"]`} {
 			if m.rnd.IntN(2) == 0 {
 				list = append(list, Index{pattern, order})
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -25,7 +24,6 @@ func Open(file string, o Options) (*Store, error) {
 	s := &Store{
 		file:      file,
 		options:   o.withDefaults(),
-		builds:    make(map[uint32]tree.Path),
 		cache:     newWriteCache(),
 		snapshots: snapshotPool{epoch: 1},
 		counting:  make(map[uint64]int64),

@@ -241,7 +241,13 @@ func (rd reader) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.
 
 // byIndex walks the entries of an index in order.
 func (rd reader) byIndex(ix definition, container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
-	w := indexWalk{tx: rd.tx, ix: ix, path: p, prefix: indexPrefix(ix.id, container), back: q.FromLast}
+	w := indexWalk{tx: rd.tx, ix: ix, path: p, prefix: indexPrefix(ix.id, container), back: q.FromLast, values: 1}
+	if tree.IsListOrder(ix.Order) {
+		w.values = 0
+		for range tree.OrderPaths(ix.Order) {
+			w.values++
+		}
+	}
 	from := w.start(q)
 	return inRange(q, func(yield func(tree.Entry, error) bool) { w.run(from, yield) })
 }
@@ -250,13 +256,15 @@ func (rd reader) byIndex(ix definition, container uint64, p tree.Path, q tree.Qu
 // where a string was cut at maxIndexed: entries that agree so far are read with their
 // whole values and sorted, because their order in the bucket is by key only. Such a run
 // is in memory as a whole. It is as long as the number of children whose strings share
-// their first 512 bytes.
+// their first 512 bytes. Of several values, what follows behind the first that was cut says
+// nothing, so a run has all entries that agree up to there.
 type indexWalk struct {
 	tx     *Tx
 	ix     definition
 	path   tree.Path // of the container
 	prefix []byte
 	back   bool // from the end to the start
+	values int  // that an entry has
 }
 
 // start returns where the walk begins: the near end of the range. A walk back
@@ -281,9 +289,14 @@ func (w *indexWalk) start(q tree.Query) []byte {
 // that agree with it, or behind them for a walk back. inRange then compares the
 // whole values.
 func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
-	size := len(k)
-	k = appendValue(k, b.Value)
-	_, _, cut, _ := splitValue(k[size:])
+	cut := false
+	for v := range b.Value.List() {
+		size := len(k)
+		k = appendValue(k, v)
+		if _, _, cut, _ = splitValue(k[size:]); cut {
+			break
+		}
+	}
 	switch {
 	case cut && w.back, !cut && b.KeyRank == tree.AfterKeys:
 		return append(k, 0xFF)
@@ -345,7 +358,7 @@ func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
 		return e, false, err
 	}
 	tail := k[len(w.prefix):]
-	v, size, cut, ok := splitValue(tail)
+	v, size, part, ok := splitValues(tail, w.values)
 	if ok {
 		e.Value = v
 		e.Key, ok = decodeKey(tail[size:])
@@ -353,13 +366,13 @@ func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
 	if !ok {
 		return e, false, fmt.Errorf("%w: unreadable index entry", ErrDamaged)
 	}
-	return e, cut, nil
+	return e, part > 0, nil
 }
 
 // cutRun reads the entries of strings that agree in the bytes the index holds,
 // puts them in order by their whole values, and returns the key behind them.
 func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte, err error) {
-	_, size, _, _ := splitValue(k[len(w.prefix):])
+	_, _, size, _ := splitValues(k[len(w.prefix):], w.values)
 	same := bytes.Clone(k[:len(w.prefix)+size])
 	for ; hasPrefix(k, same); k = w.step(c) {
 		e, _, err := w.entry(k)

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
 )
@@ -49,7 +48,6 @@ type Store struct {
 	file      string
 	options   Options
 	catalogue atomic.Pointer[catalogue] // newest
-	builds    map[uint32]tree.Path      // where index builds stand; the writer's
 	cache     *writeCache               // the writer's
 	snapshots snapshotPool
 	work      atomic.Bool // see TakeWork

@@ -1,5 +1,6 @@
 import { Bound, MAX_KEY, MIN_KEY } from '../core/bound.js'
 import { invalid } from '../core/errors.js'
+import { childrenIndex } from '../core/list.js'
 import { childIndex, type Index, KEY, PRIORITY, VALUE } from '../core/order.js'
 import type { Params } from '../core/params.js'
 import { checkPath, isKey } from '../core/validate.js'
@@ -12,12 +13,16 @@ export type QueryConstraintType =
   | 'limitToFirst'
   | 'limitToLast'
   | 'orderByChild'
+  | 'orderByChildren'
   | 'orderByKey'
   | 'orderByPriority'
   | 'orderByValue'
   | 'equalTo'
 
 type Value = number | string | boolean | null
+
+/** Of a bound: a value, or with `orderByChildren` a list of values for all or the first of its paths. */
+type Values = Value | readonly Value[]
 
 /** One step of a query; see `query`. `Path` is what it orders by, if that is a child. */
 export class QueryConstraint<Path extends string = any> {
@@ -34,17 +39,15 @@ export class QueryConstraint<Path extends string = any> {
 function bound(
   type: QueryConstraintType,
   sides: readonly ('start' | 'end')[],
-  value: Value,
+  value: Values,
   key?: string
 ): QueryConstraint {
   if (key !== undefined && !isKey(key)) invalid(`bad key "${key}" in ${type}`)
-  if (
-    (value && typeof value === 'object') ||
-    (!Number.isFinite(value) && !/^(boolean|object|string)$/.test(typeof value))
-  )
-    invalid(
-      `${type} takes a string, a number, a boolean or null, not ${typeof value === 'object' ? 'an object' : String(value)}`
-    )
+  for (const each of [value].flat())
+    if (each !== null && !Number.isFinite(each) && !/^(boolean|string)$/.test(typeof each))
+      invalid(
+        `${type} takes a string, a number, a boolean or null, not ${typeof each === 'object' ? 'an object' : String(each)}`
+      )
   return new QueryConstraint(type, params => {
     const open = type === 'startAfter' || type === 'endBefore'
     // Without a key, all children of the value itself are left out.
@@ -77,18 +80,18 @@ function order(type: QueryConstraintType, index: Index): QueryConstraint {
   })
 }
 
-export const endAt = (value: Value, key?: string): QueryConstraint => bound('endAt', ['end'], value, key)
+export const endAt = (value: Values, key?: string): QueryConstraint => bound('endAt', ['end'], value, key)
 
-export const endBefore = (value: Value, key?: string): QueryConstraint =>
+export const endBefore = (value: Values, key?: string): QueryConstraint =>
   bound('endBefore', ['end'], value, key)
 
-export const startAt = (value: Value = null, key?: string): QueryConstraint =>
+export const startAt = (value: Values = null, key?: string): QueryConstraint =>
   bound('startAt', ['start'], value, key)
 
-export const startAfter = (value: Value, key?: string): QueryConstraint =>
+export const startAfter = (value: Values, key?: string): QueryConstraint =>
   bound('startAfter', ['start'], value, key)
 
-export const equalTo = (value: Value, key?: string): QueryConstraint =>
+export const equalTo = (value: Values, key?: string): QueryConstraint =>
   bound('equalTo', ['start', 'end'], value, key)
 
 export const limitToFirst = (count: number): QueryConstraint => limit('limitToFirst', count)
@@ -106,4 +109,19 @@ export function orderByChild<P extends string>(path: P): QueryConstraint<P> {
   const keys = checkPath(path, ['x']).slice(1)
   if (!keys.length) invalid('orderByChild needs a path')
   return order('orderByChild', childIndex(keys))
+}
+
+/**
+ * Orders children by what is at several paths in each: by the first, then by the second, and so on.
+ * There are 1 to 4. The data document of the database should declare an index for them. Bounds,
+ * which come behind it, are lists of values then: `startAt(['ann', 5])`. A list that is shorter than the paths is a prefix:
+ * `equalTo(['ann'])` leaves all children with that first value, in the order of the others.
+ */
+export function orderByChildren<P extends string>(...paths: readonly [P, ...P[]]): QueryConstraint<P> {
+  const keys = paths.map(path => checkPath(path, ['x']).slice(1))
+  if (!keys.length || keys.length > 4 || !keys.every(path => path.length))
+    invalid('orderByChildren needs 1 to 4 paths')
+  const index = childrenIndex(keys)
+  if (new Set(index.paths).size < keys.length) invalid('orderByChildren has a path twice')
+  return order('orderByChildren', index)
 }

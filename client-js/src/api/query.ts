@@ -3,12 +3,19 @@ import { checked } from './database.js'
 import { Query } from './reference.js'
 import type { At, Children, UnknownPath } from './types.js'
 
+/** Those of the paths that the children of a T do not have. */
+type Lacking<T, P extends string> = P extends string
+  ? [At<Children<T>, P>] extends [never]
+    ? P
+    : never
+  : never
+
 /** The constraint itself, if the children of a T have what it orders by. */
 export type ConstraintOf<T, C> =
   C extends QueryConstraint<infer P>
-    ? [At<Children<T>, P>] extends [never]
-      ? QueryConstraint<UnknownPath<P>>
-      : C
+    ? [Lacking<T, P>] extends [never]
+      ? C
+      : QueryConstraint<UnknownPath<Lacking<T, P>>>
     : C
 
 /** A query with more constraints: an order, bounds, a limit. */

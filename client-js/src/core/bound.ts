@@ -19,7 +19,7 @@ export class Bound {
   constructor(
     /** `end` is the far end, in the order of the index. */
     private readonly side: 'start' | 'end',
-    readonly value: Scalar | null,
+    readonly value: Scalar | null | readonly (Scalar | null)[],
     /** Divides the children that have this value. Without it, all of them are inside. */
     readonly key?: string,
     /** Leaves its own position out. */
@@ -33,7 +33,7 @@ export class Bound {
       if (key !== undefined) invalid('bounds of orderByKey have no second key')
       if (typeof value !== 'string') invalid('bounds of orderByKey are strings')
     } else if (index === PRIORITY) checkPriority(value)
-    else if (typeof value === 'object' && value) invalid('bounds are not objects')
+    else index.check?.(value, key) // the server refuses a list for any other order
   }
 
   /** Reports whether a child is on the inner side. */

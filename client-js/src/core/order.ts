@@ -10,12 +10,19 @@ export interface Sorted {
   at(path: Path): Sorted
 }
 
-/** What an index sorts by: a scalar, null for nothing, or a node with children. */
-export type Sortable = Scalar | Sorted | null
+/** What an index sorts by: a scalar, null for nothing, a node with children, or a list of these. */
+export type Sortable = Scalar | Sorted | null | SortableList
+
+/** The values of an order by several children, which knows how to compare itself (list.ts). */
+export interface SortableList extends ReadonlyArray<Sortable> {
+  compare?(other: SortableList): number
+}
 
 /** An order of siblings. `id` is how queries name it on the wire. */
 export interface Index {
   readonly id: string
+  readonly paths?: readonly string[] // of an order by several children, which has lists of values
+  check?(value: unknown, key?: string): void // of these orders: throws if it is no bound of them
   of(node: Sorted): Sortable
 }
 
@@ -27,11 +34,11 @@ const rank = (value: Sortable): number => (value === null ? 0 : ranks[typeof val
 
 /**
  * Orders values: null, false, true, numbers, strings by UTF-16 code unit,
- * objects. Any two objects are equal.
+ * objects. Any two objects are equal, but for a list in front.
  */
 export function compareValues(a: Sortable, b: Sortable): number {
   const order = rank(a) - rank(b)
-  if (order || rank(a) > 3) return order
+  if (order || rank(a) > 3) return order || (a as SortableList).compare?.(b as SortableList) || 0
   return a! < b! ? -1 : a! > b! ? 1 : 0
 }
 
@@ -40,7 +47,7 @@ export function compareEntries(index: Index, a: Keyed, b: Keyed): number {
   return compareValues(index.of(a[1]), index.of(b[1])) || compareKeys(a[0], b[0])
 }
 
-const sortable = (node: Sorted): Sortable => node.value ?? (node.empty ? null : node)
+export const sortable = (node: Sorted): Sortable => node.value ?? (node.empty ? null : node)
 
 export const KEY: Index = { id: '.key', of: () => null }
 export const VALUE: Index = { id: '.value', of: sortable }

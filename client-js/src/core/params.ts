@@ -27,7 +27,7 @@ export function wireQuery({ start, end, limit, last, index }: Params): Record<st
     ...start?.wire,
     ...end?.wire,
     ...(limit && { l: limit, vf: last ? 'r' : 'l' }),
-    ...(index !== PRIORITY && { i: index.id })
+    ...(index !== PRIORITY && { i: index.paths ?? index.id })
   }
 }
 

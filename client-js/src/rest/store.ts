@@ -120,8 +120,8 @@ function parsed(text: string): any {
 export function restQuery(p: Params): Record<string, string> {
   const wire = wireQuery(p)
   if (!Object.keys(wire).length) return {}
-  const { id } = p.index
-  const query: Record<string, string> = { orderBy: JSON.stringify(id.replace(/^\./, '$')) }
+  const { id, paths } = p.index
+  const query: Record<string, string> = { orderBy: JSON.stringify(paths ?? id.replace(/^\./, '$')) }
   for (const [name, open, bound] of [
     ['startAt', 'startAfter', p.start],
     ['endAt', 'endBefore', p.end]

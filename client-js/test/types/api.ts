@@ -5,6 +5,7 @@ import {
   child,
   type DatabaseReference,
   type DataSnapshot,
+  equalTo,
   events,
   get,
   getDatabase,
@@ -16,6 +17,7 @@ import {
   onDisconnect,
   onValue,
   orderByChild,
+  orderByChildren,
   push,
   type QueryConstraint,
   query,
@@ -203,6 +205,9 @@ export function ordered() {
   query(ref(untyped, 'x'), orderByChild('anything'))
   const computed: string = 'name'
   query(rooms, orderByChild(computed))
+  query(rooms, orderByChildren('name', 'messages/m1/at'), equalTo(['lobby']), limitToLast(3))
+  // @ts-expect-error there is no such field
+  query(rooms, orderByChildren('name', 'nmae'))
   // @ts-expect-error there is no such field
   query(rooms, orderByChild('nmae'))
   // @ts-expect-error nor here

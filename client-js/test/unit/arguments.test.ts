@@ -53,6 +53,25 @@ describe('a wrong argument is answered with what is allowed', () => {
       'equalTo takes a string, a number, a boolean or null, not an object',
       () => realtime.equalTo({ a: 1 } as any)
     ],
+    [
+      'startAt takes a string, a number, a boolean or null, not an object',
+      () => realtime.startAt(['u1', ['x']] as any)
+    ],
+    ['orderByChildren needs 1 to 4 paths', () => realtime.orderByChildren(...([] as unknown as ['x']))],
+    ['orderByChildren needs 1 to 4 paths', () => realtime.orderByChildren('a', 'b', 'c', 'd', 'e')],
+    ['orderByChildren has a path twice', () => realtime.orderByChildren('a/b', 'c', '/a/b')],
+    [
+      'bounds of orderByChildren are lists of 1 to 2 values',
+      () => query(ref(db, 'x'), realtime.orderByChildren('a', 'b'), realtime.startAt('u1'))
+    ],
+    [
+      'bounds of orderByChildren are lists of 1 to 2 values',
+      () => query(ref(db, 'x'), realtime.orderByChildren('a', 'b'), realtime.endAt([1, 2, 3]))
+    ],
+    [
+      'a bound with a key has a value for each path',
+      () => query(ref(db, 'x'), realtime.orderByChildren('a', 'b'), realtime.startAt([1], 'k'))
+    ],
     ['startAt takes a string, a number, a boolean or null, not NaN', () => realtime.startAt(Number.NaN)],
     [
       'equalTo takes a string, a number, a boolean or null, not undefined',

@@ -15,6 +15,12 @@ beforeAll(async () => {
   await server.rest(ns, 'PUT', '/', {
     rooms: { a: { type: 'public' }, b: { type: 'private' }, c: { type: 'public' } },
     halls: { a: { type: 'public' }, b: { type: 'private' } },
+    groups: {
+      a: { owner: 'u1', created: 3 },
+      b: { owner: 'u2', created: 1 },
+      c: { owner: 'u1', created: 1 },
+      d: { owner: 'u1' }
+    },
     closed: { a: 1 },
     open: true
   })
@@ -23,11 +29,16 @@ beforeAll(async () => {
       rooms: { '.read': "root.child('open').val() == true", '.indexOn': 'type', $room: { '.write': true } },
       scores: { '.read': true, '.write': true, '.indexOn': '.value' },
       halls: { '.read': true },
+      groups: { '.read': true, '.write': true },
       tickets: { '.write': true, last: { '.read': true }, at: { '.read': true } },
       presence: { '.read': true, '.write': true },
       locks: { '.write': true },
       bounded: { '.read': true, '.write': true, '.limit': 1 }
     }
+  })
+  await server.rest(ns, 'PUT', '/.settings/data', {
+    format: 'dogwood-data/1',
+    define: { byOwner: { index: '/groups', by: ['owner', 'created'] } }
   })
 }, 120_000)
 afterAll(() => server?.stop())
@@ -47,6 +58,29 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
       expect(await getCount(ref(db, 'presence/nobody'))).toBe(0)
       await expect(getCount(query(rooms, limitToFirst(1)))).rejects.toThrow(/limit/i)
       await expect(getCount(ref(db, 'closed'))).rejects.toMatchObject(denied)
+    })
+
+    test('orders by several children', async () => {
+      const keys = (snapshot: { forEach(f: (child: any) => void): unknown }) => {
+        const list: string[] = []
+        snapshot.forEach(child => void list.push(child.key))
+        return list.join(' ')
+      }
+      const groups = ref(open(), 'groups')
+      const by = api.orderByChildren('owner', 'created')
+      const read = async (...more: any[]) => keys(await get(query(groups, by, ...more)))
+      expect(await read()).toBe('d c a b')
+      expect(await read(equalTo(['u1']))).toBe('d c a')
+      expect(await read(equalTo(['u1']), api.limitToLast(1))).toBe('a')
+      expect(await read(api.startAfter(['u1', 1]), api.endAt(['u1']))).toBe('a')
+      expect(await read(api.endBefore(['u1', 3]))).toBe('d c')
+      expect(await getCount(query(groups, by, equalTo(['u1', null])))).toBe(1)
+      const explained = await explain(query(groups, by, equalTo(['u1'])))
+      expect(explained.missingIndexOn).toBe(undefined)
+      await expect(get(query(groups, api.orderByChildren('created', 'owner')))).rejects.toThrow(
+        /Index not defined.*data document/
+      )
+      await expect(get(query(groups, orderByChild('owner'), equalTo(['u1'])))).rejects.toThrow()
     })
 
     test('explains reads', async () => {
@@ -275,4 +309,35 @@ describe('a conditional read on the wire', () => {
     expect(await again).toEqual({ snapshot, changed: false })
     live.deleteDatabase(db)
   })
+})
+
+test('a listener of an order by several children has its window and its own writes in it', async () => {
+  const { onValue, orderByChildren, query, ref, set, remove, equalTo, limitToLast } = live
+  const db = live.getDatabase({ databaseURL: server.url(ns) })
+  const groups = ref(db, 'groups')
+  let seen = ''
+  const stop = onValue(
+    query(groups, orderByChildren('owner', 'created'), equalTo(['u1']), limitToLast(2)),
+    s => {
+      const list: string[] = []
+      s.forEach(child => void list.push(child.key!))
+      seen = list.join(' ')
+    }
+  )
+  const shows = (keys: string) => vi.waitFor(() => expect(seen).toBe(keys), 60_000)
+  await shows('c a')
+  const done = set(ref(db, 'groups/e'), { owner: 'u1', created: 2 })
+  expect(seen).toBe('e a') // before the server has it
+  await done
+  await set(ref(db, 'groups/f'), { owner: 'u2', created: 9 })
+  await shows('e a')
+  await server.rest(ns, 'PUT', '/groups/c/created', 5)
+  await shows('a c')
+  await remove(ref(db, 'groups/e'))
+  await remove(ref(db, 'groups/c'))
+  await shows('d a')
+  await server.rest(ns, 'PUT', '/groups/c', { owner: 'u1', created: 1 })
+  await server.rest(ns, 'DELETE', '/groups/f')
+  await shows('c a')
+  stop()
 })

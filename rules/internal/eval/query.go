@@ -29,9 +29,9 @@ func (e *Evaluation) queryMember(name string) any {
 		}
 		return q.OrderBy
 	case "startAt":
-		return snapshot.ValueOf(q.Start.Value)
+		return snapshot.ValueOf(firstOf(q.Start.Value))
 	case "endAt":
-		return snapshot.ValueOf(q.End.Value)
+		return snapshot.ValueOf(firstOf(q.End.Value))
 	case "equalTo":
 		return equalTo(q)
 	case "limitToFirst":
@@ -48,11 +48,27 @@ func isBareLimit(q *tree.Query) bool {
 	return q.OrderBy == "" && q.Limit > 0 && !q.Start.Set && !q.End.Set
 }
 
+// firstOf returns the value of a bound, of a list its first one. An order by several child
+// paths is told as a list's text, which no rule means that names one path. A rule that names
+// the list may rely on the first value alone: what the query shows is within that, whatever
+// the others are.
+func firstOf(bound tree.Node) tree.Node {
+	for v := range bound.List() {
+		return v
+	}
+	return tree.Empty
+}
+
 // equalTo returns the value that all entries of a query have: clients send it as
 // both bounds.
 func equalTo(q *tree.Query) any {
 	start, end := q.Start, q.End
 	switch {
+	case start.Set && end.Set && start.Value.IsList() && end.Value.IsList():
+		if first := firstOf(start.Value); first == firstOf(end.Value) {
+			return snapshot.ValueOf(first)
+		}
+		return nil
 	case !start.Set || !end.Set || start.Value != end.Value:
 		return nil
 	case start.Exclusive || start.KeyRank == tree.AfterKeys:

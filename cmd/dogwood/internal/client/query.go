@@ -14,7 +14,7 @@ import (
 
 // QueryFlags select children. They are the flags of firebase database:get.
 type QueryFlags struct {
-	OrderBy      string `group:"Query" help:"Order children by the value of a child of theirs: NAME, or NAME/NAME." xor:"order" placeholder:"NAME"`
+	OrderBy      string `group:"Query" help:"Order children by the value of a child of theirs: NAME, or NAME/NAME; or by several, as a JSON list." xor:"order" placeholder:"NAME"`
 	OrderByKey   bool   `group:"Query" help:"Order children by key; the default of a query." xor:"order"`
 	OrderByValue bool   `group:"Query" help:"Order children by value." xor:"order"`
 	LimitToFirst *int   `group:"Query" help:"At most the first N." xor:"limit" placeholder:"N"`
@@ -69,7 +69,10 @@ func (f *QueryFlags) Values(shallow bool) (url.Values, error) {
 		if err := checkOrder(order); err != nil {
 			return nil, fmt.Errorf("--order-by %s: %w", order, err)
 		}
-		q.Set("orderBy", console.JSONText(order))
+		if !isList(order) {
+			order = console.JSONText(order)
+		}
+		q.Set("orderBy", order)
 	} else if len(q) > 0 && !shallow {
 		q.Set("orderBy", `"$key"`)
 	}
@@ -95,17 +98,30 @@ func checkOrder(order string) error {
 	case "$key", "$value", "$priority":
 		return nil
 	}
+	if isList(order) {
+		var paths []string
+		if err := json.Unmarshal([]byte(order), &paths); err != nil {
+			return errors.New(`it takes a JSON list of children, such as ["owner","created"]`)
+		}
+		_, err := tree.ListOrder(paths)
+		return err
+	}
 	if p, err := tree.ParsePath(order); err != nil || p.IsRoot() {
 		return errors.New("it takes the name of a child, or NAME/NAME, without . # [ ] and control characters; or $priority, $key or $value")
 	}
 	return nil
 }
 
+// isList reports whether a text is meant as a list. No child has such a name.
+func isList(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "[") }
+
 // bound returns a bound as JSON. Keys are texts even if they look like numbers.
 func (f *QueryFlags) bound(text string) (string, error) {
 	byKey := f.order() == "" || f.order() == "$key"
 	begin := strings.TrimSpace(text)
 	switch valid := json.Valid([]byte(text)); {
+	case valid && isList(text) && isList(f.order()): // the server has the rest
+		return text, nil
 	case strings.HasPrefix(begin, "{"), strings.HasPrefix(begin, "["), strings.HasPrefix(begin, `"`) && !valid:
 		return "", errors.New("it takes a number, true, false, null or a string; a string that begins with one of { [ \" is written as JSON, in quotes")
 	case valid && (!byKey || begin[0] == '"'):

@@ -16,6 +16,7 @@ func TestQueryValues(t *testing.T) {
 		{QueryFlags{OrderByKey: true}, false, `orderBy="$key"`},
 		{QueryFlags{OrderByValue: true}, false, `orderBy="$value"`},
 		{QueryFlags{OrderBy: "name/first"}, false, `orderBy="name/first"`},
+		{QueryFlags{OrderBy: `["owner","created"]`, EqualTo: new(`["ana"]`)}, false, `equalTo=["ana"]&orderBy=["owner","created"]`},
 		{QueryFlags{OrderBy: "$priority"}, false, `orderBy="$priority"`},
 		{QueryFlags{LimitToFirst: new(3)}, false, `limitToFirst=3&orderBy="$key"`},
 		{QueryFlags{LimitToLast: new(3)}, true, `limitToLast=3&shallow=true`},

@@ -112,7 +112,7 @@ func printUnfinished(e *console.Env, db *client.Client) error {
 	if err != nil {
 		return nil
 	}
-	list = slices.DeleteFunc(list, func(s status) bool { return s.State == "ready" })
+	list = slices.DeleteFunc(list, func(s status) bool { return s.State == "ready" || s.State == "off" })
 	if len(list) == 0 {
 		return nil
 	}

@@ -18,7 +18,8 @@ type statusCommand struct {
 }
 
 func (statusCommand) Help() string {
-	return `Prints a line for each definition: its state, and how many nodes the state has come to.
+	return `Prints a line for each definition: its state, and how many nodes the state has come to; of
+an index, its entries and their bytes, of which not more than 100,000 are counted.
 Below it are conflicts, which are places that hold something else than follows, and
 nodes that do not match because an expression failed. The exit code is 1 if a definition
 has failed.
@@ -40,6 +41,10 @@ type status struct {
 	Total     int      `json:"conflictsTotal"`
 	Skipped   []string `json:"skipped"`
 	Error     string   `json:"error"`
+
+	Entries     int   `json:"entries"` // of an index
+	EntryBytes  int64 `json:"entryBytes"`
+	MoreEntries bool  `json:"moreEntries"`
 }
 
 const statusPlace = "/.settings/data/status"
@@ -100,9 +105,16 @@ func printStatus(w io.Writer, list []status) error {
 	return nil
 }
 
-// progress says how many nodes the state has come to.
+// progress says how many nodes the state has come to, and of an index how many entries it has.
 func (s *status) progress() string {
 	text := console.Count(int(s.Nodes), "node")
+	if s.Kind == "index" {
+		more := ""
+		if s.MoreEntries {
+			more = "more than "
+		}
+		text = fmt.Sprintf("entries: %s%d, %s", more, s.Entries, console.FormatBytes(s.EntryBytes))
+	}
 	if s.At != "" {
 		text += ", up to " + console.Printable(s.At)
 	}

@@ -38,10 +38,9 @@ type DataSet struct {
 // Unchanged reports whether the files are as they were.
 func (s *DataSet) Unchanged() bool { return s.files.Unchanged() }
 
-// LoadData reads a data document, or those that a firebase.json names. check finds what is
-// wrong in a document that can be parsed. The set says which files were read even if there is an
-// error.
-func LoadData(file string, check func(*derive.Document) error) (*DataSet, error) {
+// LoadData reads a data document, or those that a firebase.json names. The set says
+// which files were read even if there is an error.
+func LoadData(file string) (*DataSet, error) {
 	s := &DataSet{Of: make(map[string]*derive.Document)}
 	targets := []Target{{Data: file}}
 	if IsConfig(file) {
@@ -54,7 +53,7 @@ func LoadData(file string, check func(*derive.Document) error) (*DataSet, error)
 		if t.Data == "" {
 			continue
 		}
-		d, err := s.load(t.Data, check)
+		d, err := s.load(t.Data)
 		if err != nil {
 			return s, err
 		}
@@ -68,20 +67,12 @@ func LoadData(file string, check func(*derive.Document) error) (*DataSet, error)
 	return s, nil
 }
 
-func (s *DataSet) load(file string, check func(*derive.Document) error) (*derive.Document, error) {
+func (s *DataSet) load(file string) (*derive.Document, error) {
 	text, err := s.files.read(file)
 	if err != nil {
 		return nil, fmt.Errorf("data document: %w", err)
 	}
-	d, err := ParseData(file, text)
-	if err != nil {
-		return nil, err
-	}
-	err = check(d)
-	if errs := (derive.Errors)(nil); errors.As(err, &errs) {
-		err = DrawErrors(file, text, Shown(errs))
-	}
-	return d, err
+	return ParseData(file, text)
 }
 
 // NamesData reports whether a file is a firebase.json that names a data document.

@@ -116,7 +116,11 @@ func printExplanation(w io.Writer, x explained.Read) error {
 	fmt.Fprintf(t, "rows read\t%d\n", x.Rows)
 	fmt.Fprintf(t, "answer\t%s\n", console.FormatBytes(int64(x.Bytes)))
 	printRules(t, x.Rules)
-	if m := x.MissingIndexOn; m != nil {
+	switch m := x.MissingIndexOn; {
+	case m == nil:
+	case len(m.IndexOn) == 0:
+		fmt.Fprintf(t, "missing\tan index; add to the data document: %s\n", console.Printable(m.Paste))
+	default:
 		fmt.Fprintf(t, "missing\tan index; add to the rules: %s\n", console.Printable(m.Paste))
 	}
 	return t.Flush()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
 	"github.com/dogwooddb/dogwood/server"
-	"github.com/dogwooddb/dogwood/sync/declared"
 )
 
 // documentFlags say which data documents a development server begins with.
@@ -34,7 +33,7 @@ func (f *documentFlags) loadDocuments(o *server.Options, rules string, ofDirecto
 	if f.DataDocument == "" {
 		return nil
 	}
-	if f.documents, err = project.LoadData(f.DataDocument, declared.Supported); err != nil {
+	if f.documents, err = project.LoadData(f.DataDocument); err != nil {
 		return err
 	}
 	o.Data, o.DataOf = f.documents.All, f.documents.Of
@@ -55,7 +54,7 @@ func (f *documentFlags) watchDocuments(ctx context.Context, s *server.Server, w 
 		if set.Unchanged() {
 			continue
 		}
-		next, err := project.LoadData(f.DataDocument, declared.Supported)
+		next, err := project.LoadData(f.DataDocument)
 		var kept []string
 		if err == nil {
 			kept, err = s.SetDefaultData(ctx, next.All, next.Of)
