@@ -176,6 +176,10 @@ func (r *reader) condition(v *hujson.Value) *expression.Expression {
 	if text == "" {
 		return nil
 	}
+	if strings.HasPrefix(text, "=") {
+		r.fail(v.StartOffset, "this is always an expression; leave out the = in front of it")
+		return nil
+	}
 	x, err := expression.CompileCondition(text, r.depths)
 	if err != nil {
 		r.failIn(v, err.Offset, "%s%s", err.Msg, hint(err))
@@ -203,10 +207,20 @@ func (r *reader) valueOf(v *hujson.Value, fields bool) *value {
 	switch {
 	case err != nil, n.IsEmpty(), !n.IsLeaf():
 		r.fail(v.StartOffset, "expected a text, a number, true or false, or an expression behind =, such as \"= data.val()\"")
+	case fields && r.namesCapture(n):
+		name, _ := n.StringValue()
+		r.fail(v.StartOffset, "this is the text %q; write \"= %s\" for the capture, or \"= '%[1]s'\" for the text", name, name)
 	case !fields && v.Value.Kind() != '0':
 		r.fail(v.StartOffset, "expected a number, or an expression behind =, such as \"= data.child('total').val()\"")
 	}
 	return &value{constant: n}
+}
+
+// namesCapture reports whether a constant is the name of a capture, which is a mistake.
+func (r *reader) namesCapture(n tree.Node) bool {
+	name, _ := n.StringValue()
+	_, ok := r.depths[name]
+	return ok
 }
 
 func (r *reader) fields(v *hujson.Value, obj *hujson.Object) *value {

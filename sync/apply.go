@@ -273,6 +273,11 @@ func (b *batch) stepsOfData(nodes int) error {
 				return err
 			}
 		}
+		if step.Failed != "" {
+			b.Committed = append(b.Committed, func() {
+				b.db.log.Warn("a definition of the data document has failed and is not in force: see dogwood data status", "database", b.db.store.String(), "definition", step.Failed)
+			})
+		}
 		b.enforceData(step.Data)
 		nodes -= step.Cost
 	}

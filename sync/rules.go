@@ -171,8 +171,17 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 	if err := store.Declare(wr.db.store); err != nil {
 		return v, fault.Unavailable(err)
 	}
+	var agreed []string
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		tx.Interrupt = ctx.Err
+		agreed, err = wr.db.data.Load().Agreed(ctx, tx, c.Document)
+		return err
+	})
+	if err != nil {
+		return v, err
+	}
 	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
-		next, made, isNew, err := b.data.Deploy(b.Tx, c, b.db.options.Now())
+		next, made, isNew, err := b.data.Deploy(b.Tx, c, agreed, b.db.options.Now())
 		switch v = made; {
 		case errors.Is(err, declared.ErrChanged):
 			return err

@@ -60,7 +60,7 @@ func (l *linter) reachable(n *node) {
 	if len(grantsAround(n)) > 0 {
 		return
 	}
-	l.warn("unreachable-validate", r, -1, "nobody may write here, above or below, so this is never asked; add a .write or remove it")
+	l.warn("unreachable-validate", r, -1, "nobody may write here, above or below, so this is asked only about what follows by a data document; if none keeps this place, add a .write or remove it")
 }
 
 // idleLimit warns of a .limit where nobody may read. Nobody who is limited, that is.

@@ -24,6 +24,7 @@ type Step struct {
 	Data    *Data    // afterwards
 	Follows *Follows // the update that belongs to the step; nil: none
 	Cost    int      // nodes that it looked at, about
+	Failed  string   // the name of the definition, if it cannot be kept
 }
 
 // A stepper makes one step.
@@ -61,6 +62,9 @@ func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
 		return s.step, err
 	}
 	s.step.Cost = len(s.nodes) + 1
+	if s.state.Phase == Failed {
+		s.step.Failed = s.def.Name
+	}
 	s.step.Data = d.with(func(all *stored) {
 		all.States[i] = s.state
 		all.NextID = max(all.NextID, s.state.ID)

@@ -147,6 +147,28 @@ func TestConflicts(t *testing.T) {
 	d.want("", `{"a":{"x":1,"y":2,"z":4},"b":{"x":1,"y":2,"z":4},"n":3}`)
 }
 
+// Counts and sums that clients have kept until then, or that a definition left when it was taken
+// out, are no conflicts.
+func TestAgreed(t *testing.T) {
+	d := openDB(t, open)
+	d.set(`a {"x": 1, "y": 2}`, `n 2`, `b {"x": 1}`, `m 2`, `s 3`)
+	both := `"n": {"count": "/a/$k", "to": "/n"}, "s": {"sum": "/a/$k", "of": "= data.val()", "to": "/s"}`
+	for range 2 {
+		d.deploy(both)
+		d.ready()
+		d.deploy(``)
+	}
+	d.want("", `{"a":{"x":1,"y":2},"b":{"x":1},"m":2,"n":2,"s":3}`)
+	d.deploy(both + `, "m": {"count": "/b/$k", "to": "/m"}`)
+	for _, s := range d.settled() {
+		if failed := s.State == declared.Failed; failed != (s.Name == "m") {
+			t.Errorf("%+v", s)
+		}
+	}
+	d.set(`a/z 4`)
+	d.want("", `{"a":{"x":1,"y":2,"z":4},"b":{"x":1},"m":2,"n":3,"s":7}`)
+}
+
 // Two nodes that are there already cannot have one place of a unique map.
 func TestDuplicates(t *testing.T) {
 	d := openDB(t, open)

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -30,15 +31,16 @@ func (k keyed) KeysAfter(p tree.Path, key string) (keys []string, err error) {
 
 // Deploy puts a document in force in a transaction. It returns the data that are in force
 // from then on, and the version that it made; isNew is false if that is the last one. d is
-// in force before.
-func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, now time.Time) (next *Data, v versions.Version, isNew bool, err error) {
+// in force before. The definitions that agreed names are built without a look at what is at
+// their places.
+func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, agreed []string, now time.Time) (next *Data, v versions.Version, isNew bool, err error) {
 	if c.IfHash != "" && c.IfHash != d.Hash() {
 		return d, v, false, ErrChanged
 	}
 	if v, isNew, err = versions.AddData(tx, c, now); err != nil || !isNew {
 		return d, v, false, err
 	}
-	next, err = d.enforce(tx, c.Document)
+	next, err = d.enforce(tx, c.Document, agreed)
 	return next, v, true, err
 }
 
@@ -58,8 +60,14 @@ func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) 
 }
 
 // enforce returns the data of another document, and stores their states.
-func (d *Data) enforce(tx *store.Tx, document *derive.Document) (*Data, error) {
-	next := d.next(document)
+func (d *Data) enforce(tx *store.Tx, document *derive.Document, agreed []string) (*Data, error) {
+	next := d.next(document).with(func(s *stored) {
+		for i, def := range document.Definitions() {
+			if s.States[i].Phase == Verifying && slices.Contains(agreed, def.Name) {
+				s.States[i].again(def)
+			}
+		}
+	})
 	return next, next.save(tx)
 }
 

@@ -30,13 +30,13 @@ type Preview struct {
 const MaxPreviewed = 100_000
 
 // Preview compares the state of a transaction with what the definitions of a document need that
-// are new or changed. It writes nothing, and takes as long as that many nodes take to be read.
+// are new or changed, but for indexes. It writes nothing, and takes as long as that many nodes take to be read.
 func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Document) ([]Preview, error) {
 	list := []Preview{}
 	next, left := d.next(document), MaxConflicts
 	for _, def := range document.Definitions() {
-		if d != nil && d.byName[def.Name] != nil && d.byName[def.Name].Text == next.byName[def.Name].Text {
-			continue
+		if def.Kind == derive.Index || d.has(next, def) {
+			continue // an index takes what is there
 		}
 		p := previewer{checker: checker{Data: next, def: def, tx: tx, ctx: ctx}, found: Preview{Name: def.Name}, left: left}
 		if err := p.look(); err != nil {
@@ -45,6 +45,30 @@ func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Docum
 		list, left = append(list, p.found), p.left
 	}
 	return list, nil
+}
+
+// Agreed returns the names of the new counts and sums of a document whose places hold already what
+// follows, as those that clients have kept until then.
+func (d *Data) Agreed(ctx context.Context, tx *store.Tx, document *derive.Document) (names []string, err error) {
+	next := d.next(document)
+	for _, def := range document.Definitions() {
+		if total := def.Kind == derive.Count || def.Kind == derive.Sum; !total || d.has(next, def) {
+			continue
+		}
+		p := previewer{checker: checker{Data: next, def: def, tx: tx, ctx: ctx}}
+		if err := p.look(); err != nil {
+			return nil, fmt.Errorf("definition %s: %w", def.Name, err)
+		}
+		if p.found.Total == 0 && !p.found.More {
+			names = append(names, def.Name)
+		}
+	}
+	return names, nil
+}
+
+// has reports whether a definition of the data that come next is in force already.
+func (d *Data) has(next *Data, def *derive.Definition) bool {
+	return d != nil && d.byName[def.Name] != nil && d.byName[def.Name].Text == next.byName[def.Name].Text
 }
 
 // A previewer looks at what one definition would find.
@@ -157,22 +181,31 @@ func (p *previewer) lookAtPlace(sources map[uint64]uint64, seed maphash.Seed, o 
 }
 
 func (p *previewer) lookAtTotals() error {
-	places := make(map[tree.Path]struct{})
+	totals := make(map[tree.Path]float64)
 	err := p.some(false, func(nodes []tree.Path) error {
 		outcomes, err := p.def.Outcomes(p.before(), nodes)
 		for _, o := range outcomes {
+			n, _ := o.Value.NumberValue()
 			p.found.Nodes++
-			places[o.Place] = struct{}{}
+			totals[o.Place] += n
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	p.found.Writes = int64(len(places))
+	p.found.Writes = int64(len(totals))
 	return p.some(true, func(places []tree.Path) error {
 		for _, place := range places {
-			p.contradicts("%s holds a value already", place)
+			n, err := p.tx.GetLimit(place, 64)
+			if err != nil && !errors.Is(err, store.ErrTooBig) {
+				return err
+			}
+			if got, ok := n.NumberValue(); ok && !p.found.More && near(got, totals[place]) {
+				p.found.Writes--
+				continue
+			}
+			p.contradicts("%s holds something else than follows", place)
 		}
 		return nil
 	})

@@ -35,7 +35,7 @@ func TestPreview(t *testing.T) {
 		"replace":    {`"m": {"map": "/a/$k", "to": "/b/$k", "value": "= data.val()", "onConflict": "replace"}`, `{"name":"m","nodes":3,"writes":1,"removes":2}`},
 		"unique":     {`"m": {"map": "/same/$k", "to": "/by/{data.val()}", "value": "= $k", "unique": true}`, `{"name":"m","nodes":3,"writes":2,"conflicts":["/by/u would have several sources, one of them /same/q"],"conflictsTotal":1}`},
 		"count":      {`"c": {"count": "/a/$k", "to": "/size"}`, `{"name":"c","nodes":1,"writes":1}`},
-		"sum":        {`"c": {"sum": "/a/$k", "of": "= data.val()", "to": "/n"}`, `{"name":"c","nodes":3,"writes":1,"conflicts":["/n holds a value already"],"conflictsTotal":1}`},
+		"sum":        {`"c": {"sum": "/a/$k", "of": "= data.val()", "to": "/n"}`, `{"name":"c","nodes":3,"writes":1,"conflicts":["/n holds something else than follows"],"conflictsTotal":1}`},
 		"keep":       {`"k": {"keep": 2, "at": "/lists/$l"}`, `{"name":"k","nodes":2,"removes":1}`},
 		"expire":     {`"e": {"expire": "/a/$k", "after": "30d"}`, `{"name":"e","nodes":3}`},
 		"nothing":    {``, ``},

@@ -116,10 +116,13 @@ func printUnfinished(e *console.Env, db *client.Client) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintln(e.Stdout, "\nNot ready yet (dogwood data status shows how far they are):"); err != nil {
+	if _, err := fmt.Fprintln(e.Stdout, "\nNot ready (dogwood data status shows how far they are):"); err != nil {
 		return err
 	}
-	return printStatus(e.Stdout, list)
+	if err := printStatus(e.Stdout, list); err != nil {
+		return err
+	}
+	return failures(list)
 }
 
 // upload sends a document to a server, to be checked or put in force.

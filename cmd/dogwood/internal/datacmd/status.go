@@ -68,16 +68,21 @@ func (c *statusCommand) Run(e *console.Env) error {
 	if err := printStatus(e.Stdout, list); err != nil {
 		return err
 	}
+	return failures(list)
+}
+
+// failures is the error that some definitions have failed, nil if none has.
+func failures(list []status) error {
 	failed := 0
 	for _, s := range list {
 		if s.State == "failed" {
 			failed++
 		}
 	}
-	if failed > 0 {
-		return console.Failed("%d of %s failed; mend what is in the way and resume them", failed, console.Count(len(list), "definition"))
+	if failed == 0 {
+		return nil
 	}
-	return nil
+	return console.Failed("failed: %d of %s; such a definition is not in force. Mend what is in the way and resume it", failed, console.Count(len(list), "definition"))
 }
 
 // statusOf asks a server how far the definitions are.
