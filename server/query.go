@@ -230,8 +230,8 @@ func parseBound(name, text string, q tree.Query, orderIsList bool) (tree.Node, e
 // isList reports whether a parameter is meant as a list.
 func isList(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "[") }
 
-// parseList reads a list of scalars, of which there are not more than an order can have. The
-// text of others is not parsed: that could take much memory.
+// parseList reads a list of scalars, not more than an order can have. The text of others is not
+// parsed: that could take much memory.
 func parseList(text string) (list []string, err error) {
 	if !gjson.Valid(text) {
 		return nil, errors.New("the list is no valid JSON")

@@ -14,8 +14,8 @@ import (
 const MaxOrder = 4
 
 // An order by several child paths is the JSON text of their list, as in ["owner","created"]:
-// no child path begins with a bracket, and so a Query stays comparable. What it orders a child
-// by is a list of values, the text of which is kept in a Node. Such a node is never a part of a
+// no child path begins with a bracket, and so a Query stays comparable. It orders a child by a
+// list of values, and a Node keeps the text of that list. Such a node is never a part of a
 // tree. Bounds have lists, too. One that is shorter than the order is a prefix: it stands for
 // all children whose values begin with it.
 
@@ -126,7 +126,7 @@ func (r *listReader) next() (v Node, ok bool) {
 	return v, true
 }
 
-// CompareRanked orders values as CompareValues does, of which one may be a prefix of the other:
+// CompareRanked orders values as CompareValues does. One may be a prefix of the other:
 // then its rank tells whether it lies before or after all that begin with it.
 func CompareRanked(a Node, aRank KeyRank, b Node, bRank KeyRank) int {
 	if a == b {
@@ -154,7 +154,7 @@ func CompareRanked(a Node, aRank KeyRank, b Node, bRank KeyRank) int {
 }
 
 // prefixSide returns on which side of what begins with a prefix that lies. One without a rank
-// is a list beside a longer one, which no order has.
+// is a list and the other a longer one, which no order has.
 func prefixSide(rank KeyRank) int {
 	if rank == AfterKeys {
 		return 1

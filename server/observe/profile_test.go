@@ -42,6 +42,7 @@ func TestProfiledQuery(t *testing.T) {
 		{tree.Query{OrderBy: tree.ByKey, Start: bound("a"), End: bound("a")}, `{"equalTo":"a","orderBy":"$key"}`},
 		{tree.Query{Limit: 3, FromLast: true}, `{"limitToLast":3,"orderBy":"$priority"}`},
 		{tree.Query{OrderBy: "a/b", Start: bound("x")}, `{"index":{"path":["a","b"]},"orderBy":"a/b","startAt":"x"}`},
+		{tree.Query{OrderBy: `["a/b","c"]`, Start: tree.Bound{Set: true, Value: tree.ListValue([]tree.Node{tree.String("x")})}}, `{"orderBy":["a/b","c"],"startAt":["x"]}`},
 	} {
 		if got, _ := json.Marshal(profiledQuery(c.q)); string(got) != c.want {
 			t.Errorf("query %s is told as %s, want %s", c.q.ID(), got, c.want)

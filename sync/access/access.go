@@ -42,7 +42,7 @@ type Access struct {
 	Decisions, Denied atomic.Uint64
 }
 
-// An OrdersFunc reports whether something beside the rules has the children of the node at p
+// An OrdersFunc reports whether something other than the rules has the children of the node at p
 // indexed in an order.
 type OrdersFunc func(p tree.Path, order string) bool
 

@@ -67,7 +67,7 @@ func buildKey(index uint32) []byte {
 }
 
 // builtTo returns the child that the build of an index stopped at; the root: it has not begun.
-// What cannot be read is no place, and then the build begins again: to add an entry twice is to
+// Text that cannot be read is no place, and then the build begins again: to add an entry twice is to
 // add it once.
 func (x Indexes) builtTo(index uint32) (tree.Path, error) {
 	v, err := x.tx.get(kv.Meta, buildKey(index))
@@ -96,7 +96,7 @@ type IndexUsage struct {
 	Ready   bool
 	At      tree.Path // the child that its build has come to; the root: none
 	Entries int       // not more than were to be counted
-	Bytes   int64     // of these entries, without what the file needs beside them
+	Bytes   int64     // of these entries, without those that the file needs to find them
 	More    bool      // there are more entries
 }
 
@@ -143,13 +143,7 @@ type builder struct {
 	budget int       // rows it may still visit
 	from   tree.Path // the child it stopped at last time; the root: from the start
 	at     tree.Path // the child it is at
-	found  []entry
-}
-
-type entry struct {
-	container uint64
-	key       string
-	value     tree.Node
+	found  [][]byte  // keys of entries
 }
 
 func (b *builder) run() error {
@@ -160,8 +154,8 @@ func (b *builder) run() error {
 	if err != nil {
 		return err
 	}
-	for _, e := range b.found { // not before: writing invalidates cursors
-		if err := b.tx.Indexes().putEntry(b.ix, e.container, e.key, indexed{e.value, true}); err != nil {
+	for _, key := range b.found { // not before: writing invalidates cursors
+		if err := b.tx.put(kv.Index, key, nil); err != nil {
 			return err
 		}
 	}
@@ -214,6 +208,6 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 
 func (b *builder) add(container uint64, p tree.Path, ch child) error {
 	v, err := b.tx.Indexes().valueAt(p.Child(ch.key), b.ix.Order)
-	b.found = append(b.found, entry{container, ch.key, v})
+	b.found = append(b.found, entryKey(b.ix.id, container, v, ch.key))
 	return err
 }

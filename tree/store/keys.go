@@ -226,7 +226,7 @@ func appendString(dst []byte, s string) []byte {
 }
 
 // splitValues is splitValue for an order of n values. cut is how many bytes the values have up
-// to the first one of which there is only the beginning, 0 if all are whole.
+// to the first one that has been cut, 0 if all are whole.
 func splitValues(b []byte, n int) (v tree.Node, size, cut int, ok bool) {
 	if n == 1 {
 		v, size, part, ok := splitValue(b)

@@ -27,8 +27,8 @@ func newNaiveOrder(children map[string]tree.Node, paths []string) naiveOrder {
 	return o
 }
 
-// beside compares a child with a bound that has n values.
-func (o naiveOrder) beside(key string, values []tree.Node, b tree.Bound) int {
+// compare compares a child with a bound that has n values.
+func (o naiveOrder) compare(key string, values []tree.Node, b tree.Bound) int {
 	for i, v := range values {
 		if c := tree.CompareValues(o[key][i], v); c != 0 {
 			return c
@@ -40,10 +40,10 @@ func (o naiveOrder) beside(key string, values []tree.Node, b tree.Bound) int {
 func (o naiveOrder) keys(q tree.Query, start, end []tree.Node) []string {
 	var keys []string
 	for key := range o {
-		if c := o.beside(key, start, q.Start); q.Start.Set && (c < 0 || c == 0 && q.Start.Exclusive) {
+		if c := o.compare(key, start, q.Start); q.Start.Set && (c < 0 || c == 0 && q.Start.Exclusive) {
 			continue
 		}
-		if c := o.beside(key, end, q.End); q.End.Set && (c > 0 || c == 0 && q.End.Exclusive) {
+		if c := o.compare(key, end, q.End); q.End.Set && (c > 0 || c == 0 && q.End.Exclusive) {
 			continue
 		}
 		keys = append(keys, key)

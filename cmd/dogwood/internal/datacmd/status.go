@@ -19,7 +19,7 @@ type statusCommand struct {
 
 func (statusCommand) Help() string {
 	return `Prints a line for each definition: its state, and how many nodes the state has come to; of
-an index, its entries and their bytes, of which not more than 100,000 are counted.
+an index, its entries and their bytes. Not more than 100,000 entries are counted.
 Below it are conflicts, which are places that hold something else than follows, and
 nodes that do not match because an expression failed. The exit code is 1 if a definition
 has failed.
