@@ -70,3 +70,18 @@ export function increment(delta: number): ServerValue {
   if (!Number.isFinite(delta)) invalid('increment needs a finite number')
   return { '.sv': { increment: delta } }
 }
+
+/**
+ * Stands for the larger one of `n` and the number that is there then; for `n` if there is none. So
+ * writes may come in any order, and twice. Other servers than Dogwood refuse the write.
+ */
+export function max(n: number): ServerValue {
+  if (!Number.isFinite(n)) invalid('max needs a finite number')
+  return { '.sv': { max: n } }
+}
+
+/** Stands for the smaller one of `n` and the number that is there then, as `max` for the larger. */
+export function min(n: number): ServerValue {
+  if (!Number.isFinite(n)) invalid('min needs a finite number')
+  return { '.sv': { min: n } }
+}

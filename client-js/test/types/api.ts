@@ -11,6 +11,8 @@ import {
   getDatabase,
   increment,
   limitToLast,
+  max,
+  min,
   onChildAdded,
   onChildChanged,
   onChildRemoved,
@@ -61,6 +63,9 @@ export async function typed() {
   await set(query(name, limitToLast(1)), 'x')
 
   await set(ref(db, 'count'), increment(1))
+  await set(ref(db, 'count'), max(1))
+  // @ts-expect-error a text is no bound
+  await set(ref(db, 'count'), min('1'))
   // @ts-expect-error a string cannot be counted up
   await set(name, increment(1))
 

@@ -12,6 +12,8 @@ import {
   goOnline,
   increment,
   limitToLast,
+  max,
+  min,
   onChildAdded,
   onConnectionState,
   onDisconnect,
@@ -221,6 +223,22 @@ test('a read is answered by what listeners have', async () => {
   expect((await get(ref(db, 'a'))).val()).toEqual({ b: 3 })
   expect((await get(ref(db, 'a/b'))).val()).toBe(3)
   expect(socket.requests('g')).toEqual([])
+})
+
+test('the larger and the smaller number are shown before the server answers', async () => {
+  const socket = await connected()
+  const seen: unknown[] = []
+  onValue(ref(db, 'a'), snap => seen.push(snap.val()))
+  socket.push('d', { p: 'a', d: 3 })
+  set(ref(db, 'a'), max(2))
+  set(ref(db, 'a'), max(7))
+  set(ref(db, 'a'), min(5))
+  expect(seen).toEqual([3, 7, 5])
+  expect(socket.requests('p').map(({ b }) => b.d)).toEqual([
+    { '.sv': { max: 2 } },
+    { '.sv': { max: 7 } },
+    { '.sv': { min: 5 } }
+  ])
 })
 
 // While the first transaction is under way, its value hides what the other client writes.

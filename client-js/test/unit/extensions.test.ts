@@ -124,6 +124,22 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
       await expect((async () => setReturning(ref(db, 'tickets/last'), NaN))()).rejects.toThrow('NaN')
     })
 
+    test('writes the larger or smaller number', async () => {
+      const { max, min, update } = api
+      const db = open()
+      await server.rest(ns, 'PUT', '/tickets', { last: 6, name: 'text' })
+      const tickets = () => server.rest(ns, 'GET', '/tickets')
+      await update(ref(db, 'tickets'), { last: max(9), name: min(4), never: max(-1) })
+      expect(await tickets()).toEqual({ last: 9, name: 4, never: -1 })
+      await update(ref(db, 'tickets'), { last: max(8), name: min(5), never: min(-2) })
+      expect(await tickets()).toEqual({ last: 9, name: 4, never: -2 })
+      expect(await setReturning(ref(db, 'tickets/last'), max(10))).toEqual({ '': 10 })
+      for (const n of [NaN, Infinity]) {
+        expect(() => max(n)).toThrow('finite')
+        expect(() => min(n)).toThrow('finite')
+      }
+    })
+
     test('reads again what is another value, and no other', async () => {
       const db = open()
       const scores = ref(db, 'scores')
