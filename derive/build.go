@@ -53,7 +53,7 @@ func come(r *run) {
 	w.coming = make(map[tree.Path]bool)
 	for _, p := range b.Nodes {
 		w.coming[p] = true
-		r.touch(b.Definition, p)
+		r.touch(b.Definition, p, touched{})
 	}
 }
 
@@ -69,8 +69,8 @@ type Outcome struct {
 func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err error) {
 	r := &run{Change: &Change{Before: t, Admin: true}, bounds: boundsOf(true)}
 	r.bounds.spent, r.bounds.steps = math.MaxInt, math.MaxInt
-	r.trees.Begin(t, nil)
-	defer r.trees.End()
+	r.before = t
+	defer r.close()
 	for _, p := range nodes {
 		o, ok := outcomeAnew(r, d, p)
 		if err := r.trees.Err(); err != nil || r.err != nil {
@@ -96,7 +96,7 @@ func outcomeAnew(r *run, d *Definition, p tree.Path) (o outcome, ok bool) {
 		r.failed(err)
 		return outcome{place, tree.Number(float64(n))}, ok && n > 0
 	}
-	if o, ok = r.outcome(d, p, false); !ok {
+	if o, ok = r.outcome(d, p, touched{}, false); !ok {
 		return o, false
 	}
 	switch d.Kind {

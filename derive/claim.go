@@ -9,24 +9,23 @@ type claim struct {
 }
 
 // compare compares what was written about the target of a definition with what follows. It
-// returns the places that a write above them must have all the same.
-func (r *run) compare(d *Definition, w *work) (list []edit) {
+// notes the places that a write above them must have all the same.
+func (r *run) compare(d *Definition, w *work) {
 	for _, c := range w.claims {
 		r.compareAt(d, w, c)
 	}
 	for _, i := range w.above {
-		list = append(list, r.compareBelow(d, w, r.Writes[i])...)
+		r.compareBelow(d, w, r.Writes[i])
 	}
-	return list
 }
 
 // compareAt compares a write at a place or below it.
 func (r *run) compareAt(d *Definition, w *work, c claim) {
 	said := r.Writes[c.write]
 	var follows tree.Node
-	n, derived := w.edits[c.place]
+	x, derived := w.edits.get(c.place)
 	if derived {
-		follows = n.Get(c.place.Rel(said.Path))
+		follows = x.node.Get(c.place.Rel(said.Path))
 	} else {
 		var err error
 		if follows, err = r.Before.Get(said.Path); r.failed(err) {
@@ -53,9 +52,10 @@ func (d *Definition) saysNothing(written, follows tree.Node) bool {
 }
 
 // compareBelow compares a write above places of a target with what follows at them.
-func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) (list []edit) {
+func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) {
 	r.expand(d, d.target[said.Path.Len():], said.Path, said.Node, true, func(p tree.Path, written tree.Node) {
-		follows, derived := w.edits[p]
+		x, derived := w.edits.get(p)
+		follows := x.node
 		if !derived {
 			var err error
 			if follows, err = r.Before.Get(p); r.failed(err) {
@@ -73,10 +73,9 @@ func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) (lis
 			return
 		}
 		if !derived && (nothing || r.change(d, p, follows)) {
-			list = append(list, edit{path: p, node: follows, by: d, survives: true})
+			r.edited = append(r.edited, edit{path: p, node: follows, by: d, survives: true})
 		}
 	})
-	return list
 }
 
 // corrected notes that what follows replaces what was said about a place. It reports whether

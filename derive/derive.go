@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -59,6 +60,12 @@ type Result struct {
 	Progress bool // the result depends on how far a building has come
 	Partly   bool // lists of Change.Build have more children to be removed
 	Skipped  []Skipped
+
+	few struct { // memory for what most writes become
+		writes  [3]tree.ResolvedWrite
+		follow  [2]string
+		derived [2]Derived
+	}
 }
 
 // A Derived is one place that a definition changes. The value is Empty if it goes.
@@ -95,10 +102,8 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	if c.Build == nil && !slices.ContainsFunc(c.Writes, func(w tree.ResolvedWrite) bool { return d.trie.meets(w.Path) }) {
 		return nil, nil
 	}
-	r := &run{
-		Change: c, document: d, result: new(Result), bounds: boundsOf(c.Admin).within(c.Most), work: make([]work, len(d.definitions)),
-		update: newUpdate(c.Writes), spoken: make(map[tree.Path]*Definition),
-	}
+	r := begin(d, c)
+	defer end(r)
 	if err := r.derive(); err != nil {
 		return nil, err
 	}
@@ -111,50 +116,116 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 // touched node determines its value, also if it was written: a caller that may write the
 // node may write it.
 func divide(r *run) {
-	asked := make(map[tree.Target]bool, len(r.Writes))
-	for _, w := range r.Writes {
-		asked[w.Target] = true
-	}
-	var follow []tree.ResolvedWrite
-	for _, w := range r.update.list() {
-		d := r.spoken[w.Path]
-		if d == nil && !asked[w.Target] {
-			d = r.update.by[w.Path]
+	x := r.result
+	follow := r.follow[:0]
+	for i := range r.update.writes {
+		w := &r.update.writes[i]
+		d := w.by
+		if d == nil || r.update.dropped.has(w.Path) { // it was asked for
+			d, _ = r.spoken.get(w.Path)
 		}
-		if d == nil {
-			r.result.Writes = append(r.result.Writes, w)
-			continue
+		switch {
+		case w.gone:
+		case d == nil:
+			x.Writes = append(x.Writes, w.ResolvedWrite)
+		default:
+			follow = append(follow, followed{w.ResolvedWrite, d})
 		}
-		follow = append(follow, w)
-		r.result.Follow = append(r.result.Follow, d.Name)
 	}
-	r.result.Writes = append(r.result.Writes, follow...)
+	slices.SortFunc(x.Writes, func(a, b tree.ResolvedWrite) int { return tree.ComparePaths(a.Path, b.Path) })
+	if byPath := func(a, b followed) int { return tree.ComparePaths(a.Path, b.Path) }; !slices.IsSortedFunc(follow, byPath) {
+		slices.SortFunc(follow, byPath)
+	}
+	x.Writes, x.Follow = slices.Grow(x.Writes, len(follow)), slices.Grow(x.Follow, len(follow))
+	for _, f := range follow {
+		x.Writes, x.Follow = append(x.Writes, f.ResolvedWrite), append(x.Follow, f.by.Name)
+	}
+	r.follow = follow
 }
 
-// A run derives from one write.
+// A followed write follows from a definition.
+type followed struct {
+	tree.ResolvedWrite
+	by *Definition
+}
+
+// A run derives from one write. Its memory is used again for the next one: a write that
+// touches one node allocates what it becomes, and little else (BenchmarkTouch).
 type run struct {
 	*Change
 	evaluator
 	document *Document
 	result   *Result
 	bounds   bounds
-	update   *update
-	work     []work                    // by the position of definitions
-	spoken   map[tree.Path]*Definition // places of maps that touched nodes say something about
-	looked   int                       // nodes that were touched or compared
-	changes  int                       // places that change
-	bytes    int                       // of these
-	moved    int                       // bytes of children that lists lose
+	work     []work              // by the position of definitions
+	deltas   places[float64]     // of one definition
+	spoken   places[*Definition] // places of maps that were written and that touched nodes say something about
+	edited   []edit              // by one level
+	follow   []followed
+	looked   int // nodes that were touched or compared
+	changes  int // places that change
+	bytes    int // of these
+	moved    int // bytes of children that lists lose
 	err      error
 }
 
 // A work is what is to be done for one definition.
 type work struct {
 	coming  map[tree.Path]bool // nodes of Change.Build
-	touched map[tree.Path]bool // nodes; of lists and whole containers, their children or themselves
+	touched places[touched]    // nodes; of lists and whole containers, their children or themselves
 	claims  []claim
-	above   []int                   // writes above targets, by their position in Change.Writes
-	edits   map[tree.Path]tree.Node // what follows, by place
+	above   []int           // writes above targets, by their position in Change.Writes
+	edits   places[derived] // what follows
+}
+
+// A touched node is known after the write, if that covers it.
+type touched struct {
+	node  tree.Node
+	known bool
+}
+
+// A derived value is one that a place gets.
+type derived struct {
+	node  tree.Node
+	moves bool // it is not what is stored there
+}
+
+var runs = sync.Pool{New: func() any { return new(run) }}
+
+// begin prepares a run.
+func begin(d *Document, c *Change) *run {
+	r := runs.Get().(*run)
+	r.Change, r.document, r.result, r.bounds = c, d, new(Result), boundsOf(c.Admin).within(c.Most)
+	few := &r.result.few
+	r.result.Writes, r.result.Follow, r.result.Derived = few.writes[:0], few.follow[:0], few.derived[:0]
+	if n := len(d.definitions); cap(r.work) < n {
+		r.work = make([]work, n)
+	} else {
+		r.work = r.work[:n]
+	}
+	r.before = c.Before
+	r.update.begin(c.Writes)
+	return r
+}
+
+// end lets go of the write.
+func end(r *run) {
+	for i := range r.work {
+		if w := &r.work[i]; w.busy() || w.coming != nil {
+			w.touched.empty()
+			w.edits.empty()
+			w.coming, w.claims, w.above = nil, emptied(w.claims), emptied(w.above)
+		}
+	}
+	r.update.end()
+	r.spoken.empty()
+	r.deltas.empty()
+	r.trees.Renew()
+	r.edited, r.follow = emptied(r.edited), emptied(r.follow)
+	r.Change, r.document, r.result, r.err = nil, nil, nil, nil
+	r.before, r.begun, r.skipped = nil, false, nil
+	r.looked, r.changes, r.bytes, r.moved = 0, 0, 0, 0
+	runs.Put(r)
 }
 
 func (r *run) skips(d *Definition) bool { return r.Skip != nil && r.Skip(d) }
@@ -170,56 +241,45 @@ func (r *run) derive() error {
 		}
 	}
 	if r.err == nil && slices.ContainsFunc(r.document.definitions, r.ends) {
-		r.within(func() { r.finish() })
+		r.finish()
+		r.failed(r.close())
 	}
 	return r.err
 }
 
+func (w *work) busy() bool { return len(w.touched.list)+len(w.claims)+len(w.above) > 0 }
+
 // busy reports whether there is work for a definition.
-func (r *run) busy(d *Definition) bool {
-	w := &r.work[d.position]
-	return w.touched != nil || w.claims != nil || w.above != nil
-}
+func (r *run) busy(d *Definition) bool { return r.work[d.position].busy() }
 
 // ends reports whether there is work for a definition that writes nothing.
-func (r *run) ends(d *Definition) bool { return d.writes() == nil && r.busy(d) }
-
-// within runs f while the trees have the update as it is now.
-func (r *run) within(f func()) {
-	r.trees.Begin(r.Before, r.update.list())
-	defer r.trees.End()
-	f()
-	r.failed(r.trees.Err())
-}
+func (r *run) ends(d *Definition) bool { return !d.keeps() && r.busy(d) }
 
 // derived derives for the definitions of one level, and then collects what that touches.
 func (r *run) derived(level []*Definition) {
-	var changes []edit
-	r.within(func() {
-		for _, d := range level {
-			if r.err == nil && r.busy(d) {
-				changes = append(changes, r.edits(d)...)
-			}
+	r.edited = r.edited[:0]
+	for _, d := range level {
+		if r.err == nil && r.busy(d) {
+			r.edits(d)
 		}
-	})
-	if r.err != nil {
+	}
+	if r.failed(r.close()) {
 		return
 	}
-	if r.failed(r.update.merge(changes, r)); r.err != nil {
+	if r.failed(r.update.merge(r.edited, r)); r.err != nil {
 		return
 	}
-	for _, e := range changes {
+	for _, e := range r.edited {
 		if !e.survives {
 			r.collect(r.document.trie, tree.ResolvedWrite{Target: tree.Target{Path: e.path}, Node: e.node}, e.path, -1)
 		}
 	}
 }
 
-// edits returns what a definition changes, with the places of its target that a client
+// edits notes what a definition changes, with the places of its target that a client
 // would change otherwise.
-func (r *run) edits(d *Definition) (list []edit) {
+func (r *run) edits(d *Definition) {
 	w := &r.work[d.position]
-	w.edits = make(map[tree.Path]tree.Node)
 	switch d.Kind {
 	case Map:
 		r.deriveMap(d, w)
@@ -228,15 +288,14 @@ func (r *run) edits(d *Definition) (list []edit) {
 	case Keep:
 		r.deriveKeep(d, w)
 	}
-	places := sortedKeys(w.edits)
-	for _, p := range places {
-		n := w.edits[p]
-		e := edit{path: p, node: n, by: d, same: r.stays(d, p, n)}
-		if list = append(list, e); !e.same && r.change(d, p, n) {
-			r.result.Derived = append(r.result.Derived, Derived{d, p, n})
+	for _, x := range w.edits.sorted() {
+		n := x.v.node
+		e := edit{path: x.path, node: n, by: d, same: !x.v.moves && r.stays(d, x.path, n)}
+		if r.edited = append(r.edited, e); !e.same && r.change(d, x.path, n) {
+			r.result.Derived = append(r.result.Derived, Derived{d, x.path, n})
 		}
 	}
-	return append(list, r.compare(d, w)...)
+	r.compare(d, w)
 }
 
 // stays reports whether the value n of a place is what is stored there.
@@ -257,55 +316,10 @@ func (r *run) upTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error) {
 	return n, len(n.Text()) <= bytes, err
 }
 
-// sortedKeys returns the paths of a map in order, so that results are the same each time.
-func sortedKeys[V any](m map[tree.Path]V) []tree.Path {
-	list := make([]tree.Path, 0, len(m))
-	for p := range m {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, tree.ComparePaths)
-	return list
-}
-
 // failed notes an error, and reports whether there is or was one.
 func (r *run) failed(err error) bool {
 	if err != nil && r.err == nil {
 		r.err = err
 	}
 	return r.err != nil
-}
-
-// An outcome is what one source node has a definition say.
-type outcome struct {
-	place tree.Path
-	value tree.Node
-}
-
-// outcome returns what the node at p says, before or after the write. ok is false if it does
-// not match.
-func (r *run) outcome(d *Definition, p tree.Path, after bool) (o outcome, ok bool) {
-	if !after && r.comes(d, p) || !r.affordable(d) || !r.trees.Exists(p, after) || !r.holds(d, p, after) {
-		return o, false
-	}
-	var fault string
-	if o.place, ok, fault = r.fill(d.target, p, after); !ok {
-		r.skip(d, p, after, fault)
-		return o, false
-	}
-	if d.value != nil {
-		if o.value, fault = r.value(d.value, p, after); o.value.IsEmpty() {
-			r.skip(d, p, after, fault)
-			return o, false
-		}
-	}
-	return o, true
-}
-
-// affordable reports whether more expressions may be evaluated, by what they have used so far.
-func (r *run) affordable(d *Definition) bool {
-	if bytes, steps := r.trees.Spent(); bytes > r.bounds.spent || steps > r.bounds.steps {
-		return !r.failed(&Refusal{Reason: TooLarge, Definition: d.Name,
-			text: "the expressions of " + d.Name + " would look at too much text; write in smaller parts"})
-	}
-	return true
 }

@@ -78,6 +78,7 @@ type Definition struct {
 	where     *expression.Expression
 	value     *value // of map: what the target holds; of sum: what is added; of expire: the time
 	injective bool   // two nodes never have one target
+	alone     bool   // of a map: each node has a place of its own that it always has
 	whole     bool   // of count: the number of children of containers is all that counts
 }
 
@@ -120,6 +121,9 @@ func (d *Definition) writes() (list []pattern) {
 	}
 	return list
 }
+
+// keeps reports whether the definition writes places.
+func (d *Definition) keeps() bool { return d.Kind == Keep || d.target != nil }
 
 // A value is a constant, an expression or an object of both.
 type value struct {

@@ -10,8 +10,74 @@ const maxSkipped = 20
 
 // An evaluator evaluates the expressions of definitions before and after the update.
 type evaluator struct {
+	before  tree.Reader
+	update  update // over it
 	trees   expression.Trees
+	begun   bool
 	skipped []Skipped
+}
+
+// states returns the trees with the update as it is now. They begin when they are asked for:
+// most definitions have no expression.
+func (v *evaluator) states() *expression.Trees {
+	if !v.begun {
+		v.begun = true
+		v.trees.Begin(v.before, v.update.list())
+	}
+	return &v.trees
+}
+
+// close ends the trees, since the update changes. It returns the first error of reading.
+func (v *evaluator) close() (err error) {
+	if v.begun {
+		err = v.trees.Err()
+		v.trees.End()
+		v.begun = false
+	}
+	return err
+}
+
+// An outcome is what one source node has a definition say.
+type outcome struct {
+	place tree.Path
+	value tree.Node
+}
+
+// outcome returns what the node at p says, before or after the write. ok is false if it does
+// not match.
+func (r *run) outcome(d *Definition, p tree.Path, t touched, after bool) (o outcome, ok bool) {
+	if !after && r.comes(d, p) || !r.affordable(d) || !r.exists(p, t, after) || !r.holds(d, p, after) {
+		return o, false
+	}
+	var fault string
+	if o.place, ok, fault = r.fill(d.target, p, after); !ok {
+		r.skip(d, p, after, fault)
+		return o, false
+	}
+	if d.value != nil {
+		if o.value, fault = r.value(d.value, p, after); o.value.IsEmpty() {
+			r.skip(d, p, after, fault)
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// exists reports whether there is a node at p, which was touched.
+func (v *evaluator) exists(p tree.Path, t touched, after bool) bool {
+	if after && t.known && !v.update.altered {
+		return !t.node.IsEmpty()
+	}
+	return v.states().Exists(p, after)
+}
+
+// affordable reports whether more expressions may be evaluated, by what they have used so far.
+func (r *run) affordable(d *Definition) bool {
+	if bytes, steps := r.trees.Spent(); bytes > r.bounds.spent || steps > r.bounds.steps {
+		return !r.failed(&Refusal{Reason: TooLarge, Definition: d.Name,
+			text: "the expressions of " + d.Name + " would look at too much text; write in smaller parts"})
+	}
+	return true
 }
 
 // holds reports whether a node passes the condition of a definition.
@@ -19,7 +85,7 @@ func (v *evaluator) holds(d *Definition, p tree.Path, after bool) bool {
 	if d.where == nil {
 		return true
 	}
-	n, fault := v.trees.Value(d.where, p, after)
+	n, fault := v.states().Value(d.where, p, after)
 	v.skip(d, p, after, fault)
 	holds, _ := n.BoolValue()
 	return holds
@@ -36,7 +102,7 @@ func (v *evaluator) skip(d *Definition, p tree.Path, after bool, fault string) {
 func (v *evaluator) value(x *value, p tree.Path, after bool) (n tree.Node, fault string) {
 	switch {
 	case x.expr != nil:
-		return v.trees.Value(x.expr, p, after)
+		return v.states().Value(x.expr, p, after)
 	case x.fields == nil:
 		return x.constant, ""
 	}
@@ -54,13 +120,16 @@ func (v *evaluator) value(x *value, p tree.Path, after bool) (n tree.Node, fault
 // fill returns the path that the pattern makes for the node at p. fault says why there is
 // none. An expression without a value makes none and is no fault.
 func (v *evaluator) fill(pt pattern, p tree.Path, after bool) (to tree.Path, ok bool, fault string) {
-	for _, s := range pt {
+	var room [tree.MaxDepth]string
+	keys := room[:0]
+	for i := range pt {
+		s := &pt[i]
 		key := s.key
 		switch {
 		case s.capture != "":
 			key = keyAt(p, s.depth)
 		case s.expr != nil:
-			n, fault := v.trees.Value(s.expr, p, after)
+			n, fault := v.states().Value(s.expr, p, after)
 			if n.IsEmpty() {
 				return tree.Root, false, fault
 			}
@@ -71,7 +140,7 @@ func (v *evaluator) fill(pt pattern, p tree.Path, after bool) (to tree.Path, ok 
 				return tree.Root, false, "its " + s.String() + " is no valid key"
 			}
 		}
-		to = to.Child(key)
+		keys = append(keys, key)
 	}
-	return to, true, ""
+	return tree.PathOf(keys...), true, ""
 }

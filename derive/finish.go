@@ -12,18 +12,18 @@ func (r *run) finish() {
 		if !r.ends(d) {
 			continue
 		}
-		for _, p := range sortedKeys(r.work[d.position].touched) {
+		for _, x := range r.work[d.position].touched.sorted() {
 			if r.err != nil {
 				return
 			}
-			r.result.Timers = append(r.result.Timers, Timer{d, p, r.due(d, p)})
+			r.result.Timers = append(r.result.Timers, Timer{d, x.path, r.due(d, x.path, x.v)})
 		}
 	}
 }
 
 // due returns when a node expires, 0 for never.
-func (r *run) due(d *Definition, p tree.Path) int64 {
-	if !r.affordable(d) || !r.trees.Exists(p, true) || !r.holds(d, p, true) {
+func (r *run) due(d *Definition, p tree.Path, t touched) int64 {
+	if !r.affordable(d) || !r.exists(p, t, true) || !r.holds(d, p, true) {
 		return 0
 	}
 	if d.value == nil {

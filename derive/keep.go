@@ -8,27 +8,27 @@ import (
 
 // deriveKeep removes the excess of the lists that were touched.
 func (r *run) deriveKeep(d *Definition, w *work) {
-	lists := make(map[tree.Path][]tree.Path) // with their touched children
-	for _, p := range sortedKeys(w.touched) {
-		if p.Len() < len(d.source) {
-			lists[p] = nil
-			continue
+	var lists places[[]placed[touched]] // with their touched children
+	for _, x := range w.touched.sorted() {
+		list := x.path
+		if list.Len() == len(d.source) {
+			list, _ = list.Parent()
 		}
-		list, _ := p.Parent()
-		lists[list] = append(lists[list], p)
+		at, _ := lists.at(list)
+		*at = append(*at, x)
 	}
-	for _, list := range sortedKeys(lists) {
-		if r.trim(d, w, list, lists[list]); r.err != nil {
+	for _, x := range lists.sorted() {
+		if r.trim(d, w, x.path, x.v); r.err != nil {
 			return
 		}
 	}
 }
 
-// trim removes the excess of one list.
-func (r *run) trim(d *Definition, w *work, list tree.Path, touched []tree.Path) {
+// trim removes the excess of one list. The touched nodes are its children, behind the list itself if that is one.
+func (r *run) trim(d *Definition, w *work, list tree.Path, touched []placed[touched]) {
 	var excess []tree.Entry
 	if i, ok := r.update.cover(list); ok {
-		n := r.update.writes[i].Node.Get(r.update.writes[i].Path.Rel(list))
+		n := r.update.inside(i, list, touched[0].of(list))
 		excess = d.excess(d.order().Entries(n), n.NumChildren()-d.N)
 	} else {
 		excess = r.excessOf(d, list, touched)
@@ -52,21 +52,24 @@ func (d *Definition) excess(entries []tree.Entry, n int) []tree.Entry {
 
 // excessOf returns the entries that are to go from a list with some children that were
 // written. It reads the entries at one end of the stored list, as many as may have to go.
-func (r *run) excessOf(d *Definition, list tree.Path, touched []tree.Path) []tree.Entry {
+func (r *run) excessOf(d *Definition, list tree.Path, touched []placed[touched]) []tree.Entry {
 	total, err := r.Before.Count(list, tree.Query{OrderBy: tree.ByKey})
 	if r.failed(err) {
 		return nil
 	}
 	stored := 0
 	var entries []tree.Entry // of the touched children, as they will be
-	for _, p := range touched {
-		if r.trees.Exists(p, false) {
+	for _, x := range touched {
+		if x.path == list { // it is being built
+			continue
+		}
+		if r.exists(x.path, x.v, false) {
 			stored++
 			total--
 		}
-		if r.trees.Exists(p, true) {
+		if r.exists(x.path, x.v, true) {
 			total++
-			entries = append(entries, r.entry(d, p))
+			entries = append(entries, r.entry(d, x.path))
 		}
 	}
 	if total <= d.N {
@@ -82,7 +85,7 @@ func (r *run) excessOf(d *Definition, list tree.Path, touched []tree.Path) []tre
 		return nil
 	}
 	for _, e := range before {
-		if _, found := slices.BinarySearchFunc(touched, list.Child(e.Key), tree.ComparePaths); !found {
+		if _, found := slices.BinarySearchFunc(touched, list.Child(e.Key), comparePlaced); !found {
 			entries = append(entries, e)
 		}
 	}
@@ -115,7 +118,7 @@ func (r *run) leaving(d *Definition, p tree.Path) (tree.Node, error) {
 
 // dismiss removes a child of a list, or moves it.
 func (r *run) dismiss(d *Definition, w *work, p tree.Path) {
-	w.edits[p] = tree.Empty
+	w.edits.put(p, derived{})
 	if d.target == nil {
 		return
 	}
@@ -124,6 +127,6 @@ func (r *run) dismiss(d *Definition, w *work, p tree.Path) {
 		return
 	}
 	if to, ok, _ := r.fill(d.target, p, true); ok {
-		w.edits[to] = n
+		w.edits.put(to, derived{node: n})
 	}
 }

@@ -2,58 +2,61 @@ package derive
 
 import (
 	"math"
-	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A tally is what the touched nodes change of one place of a map.
 type tally struct {
-	coming bool // a node that is being built is among them
-	lost   int
-	gained []tree.Node
+	coming       bool // a node that is being built is among them
+	lost, gained int
+	value        tree.Node // the first that was gained
+	differ       bool      // not all that were gained are equal
+}
+
+func (t *tally) gain(n tree.Node) {
+	t.differ = t.differ || t.gained > 0 && n != t.value
+	if t.gained++; t.gained == 1 {
+		t.value = n
+	}
 }
 
 // deriveMap puts the value of each touched node at its target.
 func (r *run) deriveMap(d *Definition, w *work) {
-	places := make(map[tree.Path]*tally)
-	at := func(p tree.Path) *tally {
-		if places[p] == nil {
-			places[p] = new(tally)
-		}
-		return places[p]
+	if d.alone && r.Build == nil && !r.Change.Held {
+		r.deriveAlone(d, w)
+		return
 	}
-	for _, p := range sortedKeys(w.touched) {
-		was, had := r.outcome(d, p, false)
-		is, has := r.outcome(d, p, true)
+	var tallies places[tally]
+	for _, x := range w.touched.sorted() {
+		was, had := r.outcome(d, x.path, x.v, false)
+		is, has := r.outcome(d, x.path, x.v, true)
 		if r.err != nil {
 			return
 		}
-		if had {
-			r.spoken[was.place] = d
-		}
-		if has {
-			r.spoken[is.place] = d
-			if r.Change.Held {
-				r.result.Held = append(r.result.Held, Derived{d, is.place, is.value})
-			}
+		speak(r, d, w, was, had)
+		if speak(r, d, w, is, has); has && r.Change.Held {
+			r.result.Held = append(r.result.Held, Derived{d, is.place, is.value})
 		}
 		if !had && !has {
-			r.speakOfNothing(d, p)
+			r.speakOfNothing(d, w, x.path)
 		}
 		if had == has && was == is {
 			continue
 		}
 		if had {
-			at(was.place).lost++
+			t, _ := tallies.at(was.place)
+			t.lost++
 		}
 		if has {
-			at(is.place).coming = r.comes(d, p)
-			at(is.place).gained = append(at(is.place).gained, is.value)
+			t, _ := tallies.at(is.place)
+			t.coming = r.comes(d, x.path)
+			t.gain(is.value)
 		}
 	}
-	for _, place := range sortedKeys(places) {
-		if r.settle(d, w, place, places[place]); r.err != nil {
+	tallied := tallies.sorted()
+	for i := range tallied {
+		if r.settle(d, w, tallied[i].path, &tallied[i].v); r.err != nil {
 			return
 		}
 	}
@@ -61,12 +64,39 @@ func (r *run) deriveMap(d *Definition, w *work) {
 
 // speakOfNothing notes the place of a node that says nothing, if it is known without the node and
 // no other may have it. A client that keeps both sides removes there what is gone already.
-func (r *run) speakOfNothing(d *Definition, p tree.Path) {
-	if !d.injective || slices.ContainsFunc(d.target, func(s segment) bool { return s.expr != nil }) {
+func (r *run) speakOfNothing(d *Definition, w *work, p tree.Path) {
+	if !d.injective || !d.target.isFixed() {
 		return
 	}
-	if place, ok, _ := r.fill(d.target, p, true); ok {
-		r.spoken[place] = d
+	place, ok, _ := r.fill(d.target, p, true)
+	speak(r, d, w, outcome{place: place}, ok)
+}
+
+// deriveAlone is deriveMap if each node has a place of its own, and all are built. Then the
+// place tells what the node has said before the write.
+func (r *run) deriveAlone(d *Definition, w *work) {
+	for _, x := range w.touched.sorted() {
+		is, has := r.outcome(d, x.path, x.v, true)
+		if !has {
+			is.value = tree.Empty
+			if is.place.IsRoot() {
+				is.place, _, _ = r.fill(d.target, x.path, true)
+			}
+		}
+		was, whole, err := r.upTo(is.place, len(is.value.Text())+1)
+		if r.failed(err) {
+			return
+		}
+		if speak(r, d, w, is, true); !whole || is.value != was {
+			w.edits.put(is.place, derived{is.value, true})
+		}
+	}
+}
+
+// speak notes that a node says something about a place, if that may have been written.
+func speak(r *run, d *Definition, w *work, o outcome, ok bool) {
+	if ok && len(w.claims) > 0 {
+		r.spoken.put(o.place, d)
 	}
 }
 
@@ -85,13 +115,13 @@ func (r *run) settle(d *Definition, w *work, place tree.Path, t *tally) {
 		return
 	}
 	if !d.injective && !d.Unique {
-		r.result.Shared = append(r.result.Shared, Shared{d, place, left + len(t.gained)})
+		r.result.Shared = append(r.result.Shared, Shared{d, place, left + t.gained})
 	}
 	switch {
-	case len(t.gained) > 0:
-		w.edits[place] = t.gained[0]
+	case t.gained > 0:
+		w.edits.put(place, derived{node: t.value})
 	case left == 0:
-		w.edits[place] = tree.Empty
+		w.edits.put(place, derived{})
 	}
 }
 
@@ -109,20 +139,16 @@ func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 // clash reports whether a place would have several sources of a unique map, or several
 // values.
 func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
-	gained := t.gained
-	if d.Unique && left+len(gained) > 1 {
-		return len(gained) > 1 || !t.coming || !derivedBefore(r, place, gained[0])
-	}
-	for _, n := range gained {
-		if n != gained[0] {
-			return true
-		}
-	}
-	if left == 0 || len(gained) == 0 {
+	switch {
+	case d.Unique && left+t.gained > 1:
+		return t.gained > 1 || !t.coming || !derivedBefore(r, place, t.value)
+	case t.differ:
+		return true
+	case left == 0 || t.gained == 0:
 		return false
 	}
 	n, err := r.Before.Get(place)
-	return !r.failed(err) && n != gained[0]
+	return !r.failed(err) && n != t.value
 }
 
 // derivedBefore reports whether a node may have been derived from before its building reached
@@ -134,22 +160,24 @@ func derivedBefore(r *run, place tree.Path, value tree.Node) bool {
 
 // deriveTotals adds what touched nodes count for to their targets.
 func (r *run) deriveTotals(d *Definition, w *work) {
-	deltas := make(map[tree.Path]float64)
-	for _, p := range sortedKeys(w.touched) {
-		switch {
+	deltas := &r.deltas
+	deltas.empty()
+	for _, x := range w.touched.sorted() {
+		switch p := x.path; {
 		case d.whole && p.Len() < len(d.source):
-			r.countWhole(d, p, deltas)
+			r.countWhole(d, p, x.v, deltas)
 		case d.whole && r.coveredWhole(w, p): // it is counted with its container
 		default:
-			r.addOutcome(d, p, false, deltas)
-			r.addOutcome(d, p, true, deltas)
+			r.addOutcome(d, p, x.v, false, deltas)
+			r.addOutcome(d, p, x.v, true, deltas)
 		}
 		if r.err != nil {
 			return
 		}
 	}
-	for _, place := range sortedKeys(deltas) {
-		if deltas[place] == 0 {
+	for _, x := range deltas.sorted() {
+		place, delta := x.path, x.v
+		if delta == 0 {
 			continue
 		}
 		was, err := r.Before.Get(place)
@@ -157,25 +185,25 @@ func (r *run) deriveTotals(d *Definition, w *work) {
 			return
 		}
 		total, _ := was.NumberValue()
-		switch total += deltas[place]; {
+		switch total += delta; {
 		case math.IsInf(total, 0) || math.IsNaN(total):
 			r.failed(&Refusal{TooLarge, d.Name, place, "the sum " + d.Name + " would leave the range of numbers"})
 		case total == 0 || d.Kind == Count && total < 0:
-			w.edits[place] = tree.Empty
+			w.edits.put(place, derived{})
 		default:
-			w.edits[place] = tree.Number(total)
+			w.edits.put(place, derived{node: tree.Number(total)})
 		}
 	}
 }
 
 func (r *run) coveredWhole(w *work, p tree.Path) bool {
 	container, _ := p.Parent()
-	return w.touched[container]
+	return w.touched.has(container)
 }
 
 // addOutcome adds what one node counts for, before or after the write.
-func (r *run) addOutcome(d *Definition, p tree.Path, after bool, deltas map[tree.Path]float64) {
-	o, ok := r.outcome(d, p, after)
+func (r *run) addOutcome(d *Definition, p tree.Path, t touched, after bool, deltas *places[float64]) {
+	o, ok := r.outcome(d, p, t, after)
 	if !ok {
 		return
 	}
@@ -189,12 +217,12 @@ func (r *run) addOutcome(d *Definition, p tree.Path, after bool, deltas map[tree
 	if !after {
 		n = -n
 	}
-	deltas[o.place] += n
+	add(deltas, o.place, n)
 }
 
 // countWhole adds the change of the number of children of a container that is written as a
 // whole. The store keeps the number, so the children need not be read.
-func (r *run) countWhole(d *Definition, p tree.Path, deltas map[tree.Path]float64) {
+func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[float64]) {
 	i, ok := r.update.cover(p)
 	if !ok && !r.comes(d, p) {
 		return // the container stays
@@ -205,12 +233,17 @@ func (r *run) countWhole(d *Definition, p tree.Path, deltas map[tree.Path]float6
 	}
 	is := was
 	if ok {
-		is = r.update.writes[i].Node.Get(r.update.writes[i].Path.Rel(p)).NumChildren()
+		is = r.update.inside(i, p, t).NumChildren()
 	}
 	if r.comes(d, p) {
 		was = 0
 	}
 	if place, ok, _ := r.fill(d.target, p, true); ok {
-		deltas[place] += float64(is - was)
+		add(deltas, place, float64(is-was))
 	}
+}
+
+func add(deltas *places[float64], place tree.Path, n float64) {
+	at, _ := deltas.at(place)
+	*at += n
 }

@@ -225,6 +225,7 @@ func (r *reader) summarize() {
 		}
 	}
 	r.injective = len(captured) == len(r.depths)
+	r.alone = r.Kind == Map && r.injective && !r.Unique && r.target.isFixed()
 }
 
 func (r *reader) readMap() {

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/expression"
@@ -65,10 +66,15 @@ func keyAt(p tree.Path, depth int) string {
 	return key
 }
 
-// ancestor returns the path of the first n keys of p.
-func ancestor(p tree.Path, n int) tree.Path {
-	for more := p.Len() - n; more > 0; more-- {
+// ancestor returns the path from which rest leads to p.
+func ancestor(p, rest tree.Path) tree.Path {
+	for more := rest.Len(); more > 0; more-- {
 		p, _ = p.Parent()
 	}
 	return p
+}
+
+// isFixed reports whether the captures of a node alone determine the path that a pattern makes.
+func (p pattern) isFixed() bool {
+	return !slices.ContainsFunc(p, func(s segment) bool { return s.expr != nil })
 }

@@ -91,7 +91,7 @@ func (r *run) change(d *Definition, p tree.Path, n tree.Node) bool {
 
 // wouldChange returns how many places would change, those of later levels left out.
 func (r *run) wouldChange(d *Definition) int {
-	return max(r.changes, len(r.work[d.position].edits))
+	return max(r.changes, len(r.work[d.position].edits.list))
 }
 
 // tooLarge refuses a write by what would follow from it.

@@ -11,17 +11,19 @@ func (r *run) collect(n *node, w tree.ResolvedWrite, rest tree.Path, written int
 	if n == nil || r.err != nil {
 		return
 	}
-	at := ancestor(w.Path, w.Path.Len()-rest.Len())
-	for _, d := range n.sources {
-		r.touch(d, at)
-	}
-	for _, d := range n.targets {
-		if written >= 0 && !r.skips(d) {
-			work := &r.work[d.position]
-			work.claims = append(work.claims, claim{place: at, write: written})
+	key, below, ok := rest.Cut()
+	if n.sources != nil || n.targets != nil {
+		at := ancestor(w.Path, rest)
+		for _, d := range n.sources {
+			r.touch(d, at, touched{w.Node, !ok && !w.Priority})
+		}
+		for _, d := range n.targets {
+			if written >= 0 && !r.skips(d) {
+				work := &r.work[d.position]
+				work.claims = append(work.claims, claim{place: at, write: written})
+			}
 		}
 	}
-	key, below, ok := rest.Cut()
 	if ok {
 		r.collect(n.keys[key], w, below, written)
 		r.collect(n.any, w, below, written)
@@ -42,17 +44,13 @@ func (r *run) collect(n *node, w tree.ResolvedWrite, rest tree.Path, written int
 }
 
 // touch notes a touched source node.
-func (r *run) touch(d *Definition, p tree.Path) {
+func (r *run) touch(d *Definition, p tree.Path, t touched) {
 	if r.skips(d) || waits(r, d, p) {
 		return
 	}
-	w := &r.work[d.position]
-	if w.touched == nil {
-		w.touched = make(map[tree.Path]bool)
-	}
-	if !w.touched[p] {
+	if to, isNew := r.work[d.position].touched.at(p); isNew {
 		r.look(d, p)
-		w.touched[p] = true
+		*to = t
 	}
 }
 
@@ -74,7 +72,7 @@ func (r *run) touchBelow(d *Definition, w tree.ResolvedWrite) {
 	if len(source) < w.Path.Len() { // the container is above the write; its child was touched
 		return
 	}
-	r.expand(d, source[w.Path.Len():], w.Path, w.Node, before, func(p tree.Path, _ tree.Node) { r.touch(d, p) })
+	r.expand(d, source[w.Path.Len():], w.Path, w.Node, before, func(p tree.Path, n tree.Node) { r.touch(d, p, touched{n, true}) })
 }
 
 // expand calls f for each node below p that a pattern leads to: those in n, which is

@@ -9,11 +9,19 @@ import (
 // An update is what was written, with what follows put into it. Its writes are disjoint at
 // any time.
 type update struct {
-	writes []tree.ResolvedWrite
-	gone   []bool                    // of writes: an edit has replaced it
-	at     map[tree.Target]int       // where writes are that are not gone
-	by     map[tree.Path]*Definition // of writes that follow
-	sorted []tree.ResolvedWrite
+	writes  []updated
+	at      map[tree.Target]int // where writes are that are not gone; nil: there are few
+	dropped places[bool]        // where writes that were asked for are gone
+	altered bool                // a write is gone, or has another value
+	listed  bool                // sorted is the update as it is
+	sorted  []tree.ResolvedWrite
+}
+
+// An updated write is one of an update.
+type updated struct {
+	tree.ResolvedWrite
+	by   *Definition // that it follows from; nil: it was asked for
+	gone bool        // an edit has replaced it
 }
 
 // An edit is a value that a place gets.
@@ -25,23 +33,46 @@ type edit struct {
 	survives bool // it only is in the update because a write above left it out
 }
 
-func newUpdate(writes []tree.ResolvedWrite) *update {
-	u := &update{writes: slices.Clone(writes), gone: make([]bool, len(writes)), at: make(map[tree.Target]int, len(writes)), by: make(map[tree.Path]*Definition)}
-	for i, w := range writes {
-		u.at[w.Target] = i
+// begin begins with what was written.
+func (u *update) begin(writes []tree.ResolvedWrite) {
+	for _, w := range writes {
+		u.writes = append(u.writes, updated{ResolvedWrite: w})
 	}
-	return u
+}
+
+// end lets go of the writes.
+func (u *update) end() {
+	u.dropped.empty()
+	*u = update{writes: emptied(u.writes), dropped: u.dropped, sorted: emptied(u.sorted)}
+}
+
+// find returns the position of the write to a target that is not gone.
+func (u *update) find(t tree.Target) (i int, ok bool) {
+	if len(u.writes) <= short {
+		i = slices.IndexFunc(u.writes, func(w updated) bool { return w.Target == t && !w.gone })
+		return i, i >= 0
+	}
+	if u.at == nil {
+		u.at = make(map[tree.Target]int, len(u.writes))
+		for i, w := range u.writes {
+			if !w.gone {
+				u.at[w.Target] = i
+			}
+		}
+	}
+	i, ok = u.at[t]
+	return i, ok
 }
 
 // list returns the writes, in the order of paths.
 func (u *update) list() []tree.ResolvedWrite {
-	if u.sorted != nil {
+	if u.listed {
 		return u.sorted
 	}
-	u.sorted = make([]tree.ResolvedWrite, 0, len(u.writes))
-	for i, w := range u.writes {
-		if !u.gone[i] {
-			u.sorted = append(u.sorted, w)
+	u.listed, u.sorted = true, slices.Grow(u.sorted[:0], len(u.writes))
+	for i := range u.writes {
+		if !u.writes[i].gone {
+			u.sorted = append(u.sorted, u.writes[i].ResolvedWrite)
 		}
 	}
 	slices.SortFunc(u.sorted, func(a, b tree.ResolvedWrite) int { return tree.ComparePaths(a.Path, b.Path) })
@@ -50,23 +81,32 @@ func (u *update) list() []tree.ResolvedWrite {
 
 // drop takes a write out.
 func (u *update) drop(t tree.Target) {
-	if i, ok := u.at[t]; ok {
-		u.gone[i], u.sorted = true, nil
-		delete(u.at, t)
+	i, ok := u.find(t)
+	if !ok {
+		return
 	}
+	if u.writes[i].by == nil && !t.Priority {
+		u.dropped.put(t.Path, true)
+	}
+	u.writes[i].gone, u.listed, u.altered = true, false, true
+	delete(u.at, t)
 }
 
 // put gives a write another value.
 func (u *update) put(t tree.Target, n tree.Node) {
-	if i, ok := u.at[t]; ok {
-		u.writes[i].Node, u.sorted = n, nil
+	if i, ok := u.find(t); ok {
+		u.writes[i].Node, u.listed, u.altered = n, false, true
 	}
 }
 
 // cover returns the position of the write at p or above it.
 func (u *update) cover(p tree.Path) (i int, ok bool) {
+	if len(u.writes) <= short {
+		i = slices.IndexFunc(u.writes, func(w updated) bool { return !w.gone && !w.Priority && w.Path.Contains(p) })
+		return i, i >= 0
+	}
 	for {
-		if i, ok := u.at[tree.Target{Path: p}]; ok {
+		if i, ok := u.find(tree.Target{Path: p}); ok {
 			return i, true
 		}
 		if p.IsRoot() {
@@ -74,6 +114,15 @@ func (u *update) cover(p tree.Path) (i int, ok bool) {
 		}
 		p, _ = p.Parent()
 	}
+}
+
+// inside returns the node at p, which was touched, in the value of the write at a position.
+func (u *update) inside(i int, p tree.Path, t touched) tree.Node {
+	if t.known && !u.altered {
+		return t.node
+	}
+	w := &u.writes[i]
+	return w.Node.Get(w.Path.Rel(p))
 }
 
 // get returns the node at p after the update. before reads it as it was.
@@ -99,45 +148,53 @@ func (u *update) get(before func(tree.Path) (tree.Node, error), p tree.Path) (tr
 // merge puts edits into the update: into the write above them if there is one. Otherwise
 // they replace the writes at them and below.
 func (u *update) merge(edits []edit, r *run) error {
-	inside := make(map[int][]edit)
-	alone := make(map[tree.Path]bool)
+	var inside map[int][]edit
+	before := len(u.writes)
+	alone := make([]edit, 0, short) // in the order of paths
 	for _, e := range edits {
 		if i, ok := u.cover(e.path); ok {
+			if inside == nil {
+				inside = make(map[int][]edit)
+			}
 			inside[i] = append(inside[i], e)
 		} else if !e.same || e.by.Kind == Keep {
-			alone[e.path] = true
+			alone = append(alone, e)
 		}
 	}
-	for i, w := range u.writes {
-		if !u.gone[i] && len(alone) > 0 && coveredBy(alone, w.Path) {
+	if !slices.IsSortedFunc(alone, compareEdits) {
+		slices.SortFunc(alone, compareEdits)
+	}
+	for i := range u.writes[:before] {
+		if w := &u.writes[i]; !w.gone && coveredBy(alone, w.Path) {
 			u.drop(w.Target)
 		}
 	}
-	for _, e := range edits {
-		if alone[e.path] && !e.same {
-			u.at[tree.Target{Path: e.path}] = len(u.writes)
-			u.writes = append(u.writes, tree.ResolvedWrite{Target: tree.Target{Path: e.path}, Node: e.node})
-			u.gone = append(u.gone, false)
-			u.by[e.path] = e.by
-		}
-	}
 	for i, list := range inside {
-		slices.SortFunc(list, func(a, b edit) int { return tree.ComparePaths(a.path, b.path) })
+		slices.SortFunc(list, compareEdits)
 		u.writes[i].Node = r.patch(u.writes[i].Path, u.writes[i].Node, list)
+		u.altered = true
 	}
-	u.sorted = nil
+	u.writes = slices.Grow(u.writes, len(alone))
+	for _, e := range alone {
+		if e.same {
+			continue
+		}
+		if u.at != nil {
+			u.at[tree.Target{Path: e.path}] = len(u.writes)
+		}
+		u.writes = append(u.writes, updated{ResolvedWrite: tree.ResolvedWrite{Target: tree.Target{Path: e.path}, Node: e.node}, by: e.by})
+	}
+	u.listed = false
 	return r.err
 }
 
-// coveredBy reports whether p is one of the paths or below one.
-func coveredBy(paths map[tree.Path]bool, p tree.Path) bool {
-	for !paths[p] {
-		if p.IsRoot() {
-			return false
-		}
-		p, _ = p.Parent()
-	}
-	return true
+func compareEdits(a, b edit) int { return tree.ComparePaths(a.path, b.path) }
+
+// coveredBy reports whether p is the place of an edit or below it. The places are disjoint, so it
+// is that of the last one that is not behind p.
+func coveredBy(edits []edit, p tree.Path) bool {
+	i, found := slices.BinarySearchFunc(edits, p, func(e edit, p tree.Path) int { return tree.ComparePaths(e.path, p) })
+	return found || i > 0 && edits[i-1].path.Contains(p)
 }
 
 // patch returns the node n at p with edits at p or below it, in the order of paths. It walks

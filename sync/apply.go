@@ -161,11 +161,12 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 // its children and gets others is never empty in between, which would cost it
 // its priority.
 func inOrder(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
-	if len(writes) == 1 {
+	byRank := func(a, b tree.ResolvedWrite) int { return writeRank(a) - writeRank(b) }
+	if slices.IsSortedFunc(writes, byRank) {
 		return writes
 	}
 	ordered := slices.Clone(writes)
-	slices.SortStableFunc(ordered, func(a, b tree.ResolvedWrite) int { return writeRank(a) - writeRank(b) })
+	slices.SortStableFunc(ordered, byRank)
 	return ordered
 }
 

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
@@ -50,6 +52,11 @@ func BenchmarkCommitBatch(b *testing.B) {
 		b.Run(fmt.Sprint("log/writes=", n), func(b *testing.B) {
 			benchCommits(b, openLogged(b), n)
 		})
+		b.Run(fmt.Sprint("log and a map/writes=", n), func(b *testing.B) {
+			db := openLogged(b)
+			deploy(b, db, `"bySet": {"map": "/set/$c/$k", "to": "/by/$k/$c"}`)
+			benchCommits(b, db, n)
+		})
 		b.Run(fmt.Sprint("log without changes/writes=", n), func(b *testing.B) {
 			db := openLogged(b)
 			db.notes.wanted = false
@@ -72,6 +79,18 @@ func openLogged(t testing.TB) *Database {
 		}
 	})
 	return openTest(t, Options{File: filepath.Join(dir, "db"), Store: store.Options{NoSync: true, Log: log}})
+}
+
+// deploy puts definitions in force.
+func deploy(t testing.TB, db *Database, define string) {
+	t.Helper()
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {` + define + `}}`)
+	if err == nil {
+		_, err = db.ChangeData(t.Context(), versions.DataChange{Document: doc})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // benchCommits commits batches of so many writes.

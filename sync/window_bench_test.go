@@ -21,6 +21,12 @@ func BenchmarkManyWindows(b *testing.B) {
 		{"filter", func(n int) string {
 			return fmt.Sprintf(`{"i":".key","w":"data.child('owner').val() == 'u%d'"}`, n+5000)
 		}},
+		{"filter by range", func(n int) string {
+			return fmt.Sprintf(`{"i":".key","w":"data.child('text').val().length > %d"}`, n+5000)
+		}},
+		{"filter by words", func(n int) string {
+			return fmt.Sprintf(`{"i":".key","w":"data.child('text').val().words().has('w%d')"}`, n)
+		}},
 		{"last n", func(n int) string { return fmt.Sprintf(`{"i":".key","l":%d,"vf":"r"}`, n+1) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -177,13 +177,16 @@ func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
 		return nil
 	}
 	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
-	if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {
-		return b.refuse(refusal, *v, c)
+	if err != nil {
+		if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {
+			return b.refuse(refusal, *v, c)
+		}
+		return fault.Broken(err)
 	}
 	if v.follows != nil {
 		v.writes = v.follows.Writes
 	}
-	return fault.Broken(err)
+	return nil
 }
 
 // mayWrite returns the error of a caller that no rule grants a write, whatever it is.

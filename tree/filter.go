@@ -12,9 +12,19 @@ type Filter interface {
 	Text() string
 	// Most is how many children one read may look at.
 	Most() int
+	// Need returns what all children that match have.
+	Need() Need
 	// Match reports whether the filter matches the child of a node, and how much was spent
 	// to find that out: bytes of text and steps of regular expressions.
 	Match(data Reader, parent Path, key string) (matches bool, spent int, err error)
+}
+
+// A Need is what a child must have for a filter to match it. The zero Need is nothing that is
+// known.
+type Need struct {
+	Order string
+	Value Node   // in the order; of ByKey the key
+	Word  string // if not "": the value is a text, and this one of its words (expression.Words)
 }
 
 // Matches reports whether the filter of a query, if it has one, matches a child that is at

@@ -105,6 +105,9 @@ func (p Path) Child(key string) Path {
 	return Path{p.s + "/" + key}
 }
 
+// PathOf returns the path of keys from the root downwards, which must be valid.
+func PathOf(keys ...string) Path { return Path{strings.Join(keys, "/")} }
+
 // Join returns the path reached by following rel from p.
 func (p Path) Join(rel Path) Path {
 	switch {
@@ -131,8 +134,11 @@ func (p Path) Cut() (key string, rest Path, ok bool) {
 	if p.s == "" {
 		return "", Root, false
 	}
-	key, s, _ := strings.Cut(p.s, "/")
-	return key, Path{s}, true
+	i := strings.IndexByte(p.s, '/')
+	if i < 0 {
+		return p.s, Root, true
+	}
+	return p.s[:i], Path{p.s[i+1:]}, true
 }
 
 // Len returns the number of keys.
@@ -166,22 +172,23 @@ func (p Path) Contains(q Path) bool {
 // ComparePaths orders paths as a walk of the tree comes to them: by the first
 // keys that differ, and a path before those below it.
 func ComparePaths(a, b Path) int {
-	for {
-		aKey, aRest, aOK := a.Cut()
-		bKey, bRest, bOK := b.Cut()
-		switch {
-		case !aOK && !bOK:
-			return 0
-		case !aOK:
-			return -1
-		case !bOK:
-			return 1
-		}
-		if c := CompareKeys(aKey, bKey); c != 0 {
-			return c
-		}
-		a, b = aRest, bRest
+	// Paths that are sorted have much in common, which need not be cut into keys.
+	i := 0
+	for i < len(a.s) && i < len(b.s) && a.s[i] == b.s[i] {
+		i++
 	}
+	switch {
+	case len(a.s) == i && len(b.s) == i:
+		return 0
+	case len(a.s) == i && (i == 0 || b.s[i] == '/'):
+		return -1
+	case len(b.s) == i && (i == 0 || a.s[i] == '/'):
+		return 1
+	}
+	key := strings.LastIndexByte(a.s[:i], '/') + 1
+	aKey, _, _ := strings.Cut(a.s[key:], "/")
+	bKey, _, _ := strings.Cut(b.s[key:], "/")
+	return CompareKeys(aKey, bKey)
 }
 
 // Rel returns the path that leads from p to q, which p must contain.

@@ -124,7 +124,8 @@ func TestParseTarget(t *testing.T) {
 }
 
 func TestComparePaths(t *testing.T) {
-	inOrder := []string{"/", "/-1", "/2", "/2/b", "/10", "/10/1", "/10/a", "/10/a/0", "/a", "/a/a", "/a0", "/b"}
+	inOrder := []string{"/", "/-1", "/2", "/2/b", "/10", "/10/1", "/10/a", "/10/a/0", "/a", "/a/a", "/a/ab/c", "/a/abc",
+		"/a/b/2", "/a/b/10", "/a!", "/a!/a", "/a0", "/b", "/bc/d", "/bcd/c"}
 	for i, a := range inOrder {
 		for j, b := range inOrder {
 			if got := ComparePaths(MustParsePath(a), MustParsePath(b)); got > 0 != (i > j) || got < 0 != (i < j) {

@@ -61,7 +61,7 @@ var layers = map[string][]string{
 	"rules/rulestest":                  {"derive", "rules", "rules/lang", "rules/jsonc", "rules/explain", "tree", "tree/invariant"},
 	"sync":                             {"derive", "sync/declared", "sync/echo", "sync/query", "limit", "tree", "tree/store", "rules", "sync/wire", "sync/histogram", "sync/outbox", "sync/queue", "internal/fifo", "sync/access", "sync/audience", "sync/damage", "sync/explained", "sync/fault", "sync/fingerprint", "sync/pending", "sync/pieces", "sync/quota", "sync/resume", "sync/trace", "sync/versions", "sync/watch", "tree/store/entry", "tree/store/durable"},
 	"sync/access":                      {"rules", "sync/fault", "sync/quota", "tree"},
-	"sync/audience":                    {"limit", "rules", "sync/access", "sync/fault", "sync/interval", "sync/outbox", "sync/queue", "sync/quota", "sync/resume", "sync/trace", "sync/trie", "sync/watch", "sync/wire", "tree", "tree/store"},
+	"sync/audience":                    {"limit", "rules", "rules/expression", "sync/access", "sync/fault", "sync/interval", "sync/outbox", "sync/queue", "sync/quota", "sync/resume", "sync/trace", "sync/trie", "sync/watch", "sync/wire", "tree", "tree/store"},
 	"sync/damage":                      {},
 	"sync/declared":                    {"derive", "sync/versions", "sync/watch", "tree", "tree/store", "tree/store/kept"},
 	"sync/explained":                   {"rules", "sync/wire", "tree", "tree/store"},

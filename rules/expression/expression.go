@@ -12,12 +12,14 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/rules/lang"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // An Expression is compiled. It never changes.
 type Expression struct {
 	program *eval.Program
 	source  string
+	needs   tree.Need
 }
 
 // String returns the expression in canonical form.
@@ -65,7 +67,7 @@ func compile(src string, scope lang.Scope, captures map[string]int, check func(l
 	if failed != nil { // a fault of ours
 		return nil, errorAt(x, "Expression can't be compiled.")
 	}
-	return &Expression{program: program, source: x.String()}, nil
+	return &Expression{program: program, source: x.String(), needs: needOf(x)}, nil
 }
 
 // outside returns an error at the first part of x that looks beyond the node: variables

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -49,25 +50,58 @@ func (f *Filter) Text() string { return f.text }
 // Most returns how many children one read may look at.
 func (f *Filter) Most() int { return f.most }
 
-// evaluations are Trees that are not in use. To make one takes longer than most filters do.
-var evaluations = sync.Pool{New: func() any { return new(Trees) }}
+// Need returns what all children that match have.
+func (f *Filter) Need() tree.Need { return f.x.needs }
+
+// Words returns the words of a text, in lower case.
+func Words(s string) []string { return eval.Words(s) }
+
+// evaluations are what filters were evaluated in, not in use. To make one takes longer than most
+// filters do.
+var evaluations = sync.Pool{New: func() any { return new(Child) }}
 
 // Match reports whether the filter matches a child. An expression that fails does not match:
 // what is stored must not be able to make a query fail. Short texts count as spent, too, and so
 // does the filter itself, since a client may write a long filter about them.
 func (f *Filter) Match(data tree.Reader, parent tree.Path, key string) (matches bool, spent int, err error) {
-	t := evaluations.Get().(*Trees)
-	defer evaluations.Put(t)
+	if c, ok := data.(*Child); ok && parent.IsRoot() {
+		return c.match(f, key)
+	}
 	if !parent.IsRoot() {
 		data = below{data, parent}
 	}
-	before := t.bytes + t.steps + t.free
-	t.Begin(data, nil)
+	c := NewChild(data)
+	defer c.Close()
+	return c.match(f, key)
+}
+
+// A Child is a tree whose child several filters look at. None of them reads again the parts that
+// another one has read. One goroutine may use it, until Close; meanwhile the tree must not change.
+type Child struct {
+	tree.Reader
+	trees Trees
+}
+
+// NewChild returns a tree for filters.
+func NewChild(data tree.Reader) *Child {
+	c := evaluations.Get().(*Child)
+	c.Reader = data
+	c.trees.Begin(data, nil)
+	return c
+}
+
+// Close lets go of the tree.
+func (c *Child) Close() {
+	c.trees.End()
+	c.Reader = nil
+	evaluations.Put(c)
+}
+
+func (c *Child) match(f *Filter, key string) (matches bool, spent int, err error) {
+	t := &c.trees
+	t.Renew()
 	n, fault := t.Value(f.x, tree.Root.Child(key), false)
-	err = t.Err()
-	t.End()
-	spent = t.bytes + t.steps + t.free - before + len(f.text)
-	return fault == "" && n == tree.Bool(true), spent, err
+	return fault == "" && n == tree.Bool(true), t.bytes + t.steps + t.free + len(f.text), t.Err()
 }
 
 // below is the part of a tree below a path. Expressions see no more of it.

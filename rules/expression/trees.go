@@ -39,6 +39,9 @@ func (t *Trees) End() { t.e.End() }
 // Spent returns the bytes of text and the steps of regular expressions that were used.
 func (t *Trees) Spent() (bytes, steps int) { return t.bytes, t.steps }
 
+// Renew forgets what was spent.
+func (t *Trees) Renew() { t.bytes, t.steps, t.free = 0, 0, 0 }
+
 // Err returns the first error of reading. After it the trees are empty.
 func (t *Trees) Err() error { return t.e.Old.Err }
 

@@ -3,6 +3,7 @@ package audience
 import (
 	"errors"
 
+	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -22,6 +23,15 @@ const (
 // larger one they look for what they need.
 const maxLooked = 16 << 10
 
+// A look is that of filters at a child as it is now.
+type look struct {
+	path   tree.Path // of its parent
+	order  string
+	entry  tree.Entry  // in the order
+	data   tree.Reader // nil: no filter has looked yet
+	parent tree.Path   // where data has the child
+}
+
 // A childKey is a child of a path.
 type childKey struct {
 	path tree.Path
@@ -37,37 +47,53 @@ func (p *Change) selects(g *group, e tree.Entry, exists bool) (bool, error) {
 	if g.query.Filter == nil {
 		return true, nil
 	}
+	return p.matches(&look{path: g.path, entry: e}, g.query.Filter)
+}
+
+// matches reports whether a filter matches.
+func (p *Change) matches(l *look, f tree.Filter) (bool, error) {
 	if p.spent += lookCost; p.spent > maxSpent {
 		return false, errLag
 	}
-	data, parent, err := p.child(g.path, e.Key)
-	if err != nil {
-		return false, err
+	if l.data == nil {
+		if err := p.see(l); err != nil {
+			return false, err
+		}
 	}
-	ok, spent, err := g.query.Filter.Match(data, parent, e.Key)
+	ok, spent, err := f.Match(l.data, l.parent, l.entry.Key)
 	p.spent += spent
 	return ok, err
 }
 
-// child returns where filters look at a child: at its node in memory, once for all of them.
-func (p *Change) child(path tree.Path, key string) (data tree.Reader, parent tree.Path, err error) {
-	at := childKey{path, key}
-	if data := p.filtered[at]; data != nil {
-		return data, tree.Root, nil
+// see finds where filters look at a child: at its node in memory, once for all of them.
+func (p *Change) see(l *look) error {
+	at := childKey{l.path, l.entry.Key}
+	if c := p.filtered[at]; c != nil {
+		l.data = c
+		return nil
 	}
-	n, err := p.Tx.GetLimit(path.Child(key), maxLooked)
+	n, err := p.Tx.GetLimit(l.path.Child(at.key), maxLooked)
 	if errors.Is(err, store.ErrTooBig) {
-		return p.Tx, path, nil
+		l.data, l.parent = p.Tx, l.path
+		return nil
 	}
 	if err != nil {
-		return nil, path, err
+		return err
 	}
 	if p.filtered == nil {
-		p.filtered = make(map[childKey]tree.Reader)
+		p.filtered = make(map[childKey]*expression.Child)
 	}
-	data = tree.OneChild{Key: key, Child: n}
-	p.filtered[at] = data
-	return data, tree.Root, nil
+	c := expression.NewChild(tree.OneChild{Key: at.key, Child: n})
+	p.filtered[at], l.data = c, c
+	return nil
+}
+
+// unsee forgets the children that filters have looked at: they change, or are not asked for any more.
+func (p *Change) unsee() {
+	for _, c := range p.filtered {
+		c.Close()
+	}
+	clear(p.filtered)
 }
 
 // makesLag reports whether a view is to be read outside of the committer: to make its event

@@ -35,7 +35,7 @@ type pathGroups struct {
 // which moves its far end also moves in the tree.
 type groupIndex struct {
 	byID   map[string]*group
-	orders map[string]*interval.Tree[end, *group] // those with a query, by its order
+	orders map[string]*interval.Tree[end, *group] // those with a query, by group.order
 }
 
 // find returns the group of a query, nil if there is none.
@@ -89,7 +89,7 @@ func (x *groupIndex) add(g *group) {
 	if g.query.IsAll() {
 		return
 	}
-	order := g.query.Order()
+	order := g.order()
 	t := x.orders[order]
 	if t == nil {
 		t = interval.New[end, *group](compareEnds)
@@ -104,7 +104,7 @@ func (x *groupIndex) remove(g *group) {
 	if g.interval == nil {
 		return
 	}
-	order := g.query.Order()
+	order := g.order()
 	t := x.orders[order]
 	t.Remove(g.interval)
 	if g.interval = nil; t.Len() == 0 {
@@ -116,12 +116,45 @@ func (x *groupIndex) remove(g *group) {
 func (g *group) reindex() {
 	if g.interval != nil {
 		first, last := g.ends()
-		g.at.index.orders[g.query.Order()].Move(g.interval, first, last)
+		g.at.index.orders[g.order()].Move(g.interval, first, last)
 	}
+}
+
+// wordsOf stands before the orders in which texts are found by their words. It is in no path.
+const wordsOf = "#"
+
+// need returns what the filter of a group needs.
+func (g *group) need() (n tree.Need) {
+	if g.query.Filter != nil {
+		n = g.query.Filter.Need()
+	}
+	return n
+}
+
+// order returns the order of a group's interval: that of its query, or one in which its filter
+// needs a value. Of a thousand different filters, a child then concerns the few that need what
+// it has.
+func (g *group) order() string {
+	switch n := g.need(); {
+	case n.Word != "":
+		return wordsOf + n.Order
+	case n.Order != "":
+		return n.Order
+	}
+	return g.query.Order()
 }
 
 // ends returns the interval of a group.
 func (g *group) ends() (first, last end) {
+	switch n := g.need(); {
+	case n.Word != "":
+		return end{key: n.Word}, end{key: n.Word}
+	case n.Order == tree.ByKey:
+		key, _ := n.Value.StringValue()
+		return end{key: key}, end{key: key}
+	case n.Order != "":
+		return end{value: n.Value, rank: beforeKeys}, end{value: n.Value, rank: afterKeys}
+	}
 	first, last = boundEnd(g.query, g.query.Start, beforeAll), boundEnd(g.query, g.query.End, afterAll)
 	if n := len(g.window); g.live && g.query.Limit > 0 && n >= g.query.Limit {
 		if g.query.FromLast {

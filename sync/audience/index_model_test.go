@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -111,7 +112,9 @@ func (m *indexModel) pick(list ...string) string { return list[m.rnd.IntN(len(li
 
 func (m *indexModel) key() string { return m.pick("a", "b", "c", "d", "e", "1", "10", "-1", "é") }
 
-func (m *indexModel) leaf() string { return m.pick("null", "true", "1", "2", "3", "2.5", `"a"`, `"b"`) }
+func (m *indexModel) leaf() string {
+	return m.pick("null", "true", "1", "2", "3", "2.5", `"a"`, `"b"`, `"b  A"`)
+}
 
 func (m *indexModel) node(text string) tree.Node {
 	draft, err := tree.Parse(text, 0, tree.Lenient)
@@ -163,7 +166,25 @@ func (m *indexModel) query() (q tree.Query) {
 	if m.rnd.IntN(4) > 0 {
 		q.Limit, q.FromLast = 1+m.rnd.IntN(4), m.rnd.IntN(2) == 0
 	}
+	if m.rnd.IntN(3) == 0 {
+		q.Filter = m.filter()
+	}
 	return q
+}
+
+// filter returns one that needs a value, a key or a word, or none of these.
+func (m *indexModel) filter() tree.Filter {
+	part := m.pick("data.child('n').val()", "data.val()", "data.child('n/deep').val()")
+	text := m.pick(part+" == "+m.pick("1", "2", "'a'", "true"), part+".words().has('"+m.pick("a", "b")+"')",
+		"key == '"+m.key()+"'", part+" > 1", "data.child('other').exists()", "data.getPriority() == 1")
+	if m.rnd.IntN(3) == 0 {
+		text = "data.exists() && " + text
+	}
+	f, err := expression.NewFilter(text, 0)
+	if err != nil {
+		m.Fatalf("%s: %s", text, err.Msg)
+	}
+	return f
 }
 
 // entry returns an entry of the query's order.

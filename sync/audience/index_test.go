@@ -15,7 +15,7 @@ func TestEnds(t *testing.T) {
 	m := indexModel{rnd: rnd}
 	for range 20_000 {
 		q := m.query()
-		q.Limit = 0
+		q.Limit, q.Filter = 0, nil
 		a, b := m.entry(q), m.entry(q)
 		if got, want := compareEnds(entryEnd(a), entryEnd(b)), q.Compare(a, b); got != want {
 			t.Fatalf("by %s %v and %v compare as %d, want %d", q.Order(), a, b, got, want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
@@ -77,9 +78,9 @@ type Change struct {
 	looked  int  // children of views
 	views   []*view
 
-	entries  map[entryKey]lookedUp    // of children, when there are many views to ask for them
-	filtered map[childKey]tree.Reader // the children that filters have looked at
-	spent    int                      // on filters
+	entries  map[entryKey]lookedUp          // of children, when there are many views to ask for them
+	filtered map[childKey]*expression.Child // the children that filters have looked at
+	spent    int                            // on filters
 
 	meter *meter // of what is read; nil if there are no views
 
@@ -239,7 +240,8 @@ func (p *Change) entry(path tree.Path, order, key string) (e tree.Entry, exists 
 // after makes the events from the state after the change.
 func (p *Change) after() error {
 	clear(p.entries)
-	clear(p.filtered)
+	p.unsee()
+	defer p.unsee()
 	if len(p.visits) == 0 {
 		return nil
 	}

@@ -3,9 +3,11 @@ package audience
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
+	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/sync/interval"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -170,21 +172,101 @@ func (p *Change) inOrder(list []*group, v *visit, order string, t *interval.Tree
 	before, most := len(list), max(MaxLooked, t.Len())
 	all := p.meter.left() <= 0
 	for i := 0; i < len(v.children) && !all; i++ {
-		e, exists, err := p.entry(v.at.path, order, v.children[i].key)
-		switch {
-		case errors.Is(err, errLag):
-			all = true
-		case err != nil:
-			return nil, err
-		case exists:
-			list = slices.AppendSeq(list, t.Containing(entryEnd(e)))
-			all = len(list)-before > most
+		l := look{path: v.at.path, order: order}
+		points, exists, err := p.points(&l, v.children[i].key)
+		if err == nil && exists {
+			list, err = p.containing(list, t, &l, points)
 		}
+		if err != nil && !makesLag(err) {
+			return nil, err
+		}
+		all = err != nil || len(list)-before > most
 	}
 	if all {
 		list = slices.AppendSeq(list[:before], t.All())
 	}
 	return list, nil
+}
+
+// containing adds the groups whose interval has a point and that the child concerns.
+func (p *Change) containing(list []*group, t *interval.Tree[end, *group], l *look, points []end) ([]*group, error) {
+	if len(points) > t.Len() { // the words of a long text
+		return p.concernedOf(list, t.All(), l)
+	}
+	for _, point := range points {
+		var err error
+		if list, err = p.concernedOf(list, t.Containing(point), l); err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// concernedOf adds those of some groups that the child concerns.
+func (p *Change) concernedOf(list []*group, some iter.Seq[*group], l *look) ([]*group, error) {
+	for g := range some {
+		ok, err := p.concerns(l, g)
+		if err != nil {
+			return list, err
+		}
+		if ok {
+			list = append(list, g)
+		}
+	}
+	return list, nil
+}
+
+// points returns where a child is in an order: at one place, or at each of the words of a text.
+func (p *Change) points(l *look, key string) (points []end, exists bool, err error) {
+	of, isWords := strings.CutPrefix(l.order, wordsOf)
+	if !isWords {
+		l.entry, exists, err = p.entry(l.path, l.order, key)
+		return []end{entryEnd(l.entry)}, exists, err
+	}
+	l.entry.Key = key
+	if err := p.see(l); err != nil {
+		return nil, false, err
+	}
+	at := l.parent.Child(key)
+	if of != tree.ByValue {
+		at = at.Join(tree.MustParsePath(of))
+	}
+	if at.Len() > tree.MaxDepth { // there is nothing
+		return nil, false, nil
+	}
+	n, isObject, err := l.data.Peek(at)
+	text, isText := n.StringValue()
+	if err != nil || isObject || !isText {
+		return nil, false, err
+	}
+	if p.spent += len(text); p.spent > maxSpent {
+		return nil, false, errLag
+	}
+	words := expression.Words(text)
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		points = append(points, end{key: word})
+	}
+	return points, true, nil
+}
+
+// concerns reports whether a child whose entry is in the interval of a group concerns it:
+// if the filter does not match before the change and after it, the child is in no view.
+func (p *Change) concerns(l *look, g *group) (bool, error) {
+	if g.query.Filter == nil || !g.live {
+		return true, nil
+	}
+	e, exists := l.entry, true
+	if order := g.query.Order(); order != l.order {
+		var err error
+		if e, exists, err = p.entry(l.path, order, e.Key); err != nil {
+			return false, err
+		}
+	}
+	if !exists || !g.query.InRange(e) {
+		return false, nil
+	}
+	return p.matches(l, g.query.Filter)
 }
 
 // MaxLooked is how many children a change looks at in all limited or filtered views together.

@@ -213,7 +213,7 @@ func (s *stepper) clear() error {
 	}
 	if len(writes) > 0 {
 		skip := func(d *derive.Definition) bool { return d == s.def || s.skips(d) }
-		follows, err := s.derive(Write{Tx: s.tx, Now: s.now}, &derive.Change{Writes: writes, Admin: true, Skip: skip})
+		follows, err := s.derive(Write{Tx: s.tx, Now: s.now}, derive.Change{Writes: writes, Admin: true, Skip: skip})
 		if err != nil {
 			return s.fail(err)
 		}
@@ -251,7 +251,7 @@ func (s *stepper) build() error {
 		if s.def.Kind == derive.Keep {
 			b.Nodes = s.nodes[:1] // each may have much to be removed
 		}
-		s.step.Follows, err = s.derive(Write{Tx: s.tx, Now: s.now}, &derive.Change{Admin: true, Skip: s.skips, Build: b})
+		s.step.Follows, err = s.derive(Write{Tx: s.tx, Now: s.now}, derive.Change{Admin: true, Skip: s.skips, Build: b})
 		if err != nil {
 			return s.fail(err)
 		}

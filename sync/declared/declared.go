@@ -201,16 +201,32 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 	if !d.Meets(w.Writes) {
 		return nil, nil
 	}
-	return d.derive(w, &derive.Change{Writes: w.Writes, Admin: w.Admin, Skip: d.skips})
+	c := derive.Change{Writes: w.Writes, Admin: w.Admin}
+	if !d.ready {
+		c.Skip = d.skips
+	}
+	return d.derive(w, c)
 }
 
-func (d *Data) derive(w Write, c *derive.Change) (*Follows, error) {
-	c.Before, c.Now, c.Behind, c.Held = before{readerOf(w), w, d}, w.Now, d.behind, !d.ready
-	r, err := d.document.Derive(c)
+func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
+	x := &derivation{change: c, before: before{readerOf(w), w, d}, follows: Follows{data: d}}
+	x.change.Before, x.change.Now = &x.before, w.Now
+	if !d.ready {
+		x.change.Behind, x.change.Held = d.behind, true
+	}
+	r, err := d.document.Derive(&x.change)
 	if r == nil {
 		return nil, err
 	}
-	return &Follows{r, d}, err
+	x.follows.Result = r
+	return &x.follows, err
+}
+
+// A derivation is all that deriving from a write needs, in one piece of memory.
+type derivation struct {
+	change  derive.Change
+	before  before
+	follows Follows
 }
 
 // Agrees reports whether a write that was derived with other data becomes the same by these.

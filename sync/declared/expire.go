@@ -81,7 +81,7 @@ func (d *Data) expiredTogether(tx *store.Tx, now time.Time, timers []kept.Timer)
 	if err != nil || len(writes) == 0 {
 		return nil, err
 	}
-	c := &derive.Change{Writes: writes, Admin: true, Skip: d.skips}
+	c := derive.Change{Writes: writes, Admin: true, Skip: d.skips}
 	if len(timers) > 1 {
 		c.Most = maxTogether
 	}

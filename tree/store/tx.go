@@ -142,7 +142,7 @@ func (tx *Tx) tick() error {
 }
 
 func (tx *Tx) row(key []byte) (row, error) {
-	if r, ok := tx.cache.container(key); ok {
+	if r, ok := tx.cache.row(key); ok {
 		return r, nil
 	}
 	v, err := tx.get(kv.Rows, key)
@@ -157,7 +157,11 @@ func (tx *Tx) row(key []byte) (row, error) {
 // rowAt returns the row of a container's child.
 func (tx *Tx) rowAt(container uint64, key string) (row, error) {
 	tx.key = appendRowKey(tx.key[:0], container, key)
-	return tx.row(tx.key)
+	r, err := tx.row(tx.key)
+	if err == nil {
+		tx.cache.remember(tx.key, r)
+	}
+	return r, err
 }
 
 func (tx *Tx) newID() uint64 {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -17,15 +18,20 @@ import (
 // transaction that is rolled back after it wrote clears them, and reads of
 // snapshots never use them.
 //
-// Only rows of containers are kept. They are small and change rarely, while
-// packed rows are most of the data, and to keep those would be a second copy of
-// it.
+// Only rows of containers are kept, and the last other row that was read. They are small and
+// change rarely, while packed rows are most of the data, and to keep those would be a second
+// copy of it.
 type writeCache struct {
 	taken      sync.Mutex     // by the write transaction, from its beginning to its end
 	containers map[string]row // by row key; as the transaction sees them
-	steps      []step         // of the last descend
-	keys       []byte         // of those steps
-	values     []byte         // of rows that the transaction puts
+
+	last      row    // the row that was read last and is no container: it is often written next
+	lastKey   []byte // of it
+	lastKnown bool
+
+	steps  []step // of the last descend
+	keys   []byte // of those steps
+	values []byte // of rows that the transaction puts
 
 	counts map[uint64]countChange // of the children of containers
 }
@@ -53,15 +59,18 @@ func (d *writeCache) leave(committed bool) {
 		d.values = nil
 	}
 	clear(d.steps) // they hold nodes
+	d.last, d.lastKnown = row{}, false
 	clear(d.counts)
 	d.taken.Unlock()
 }
 
-// container returns the row with the given key if it is known to be that of a
-// container.
-func (d *writeCache) container(key []byte) (row, bool) {
+// row returns the row with the given key if it is known: that of a container, or the last one.
+func (d *writeCache) row(key []byte) (row, bool) {
 	if d == nil {
 		return row{}, false
+	}
+	if d.isLast(key) {
+		return d.last, true
 	}
 	r, ok := d.containers[string(key)]
 	return r, ok
@@ -82,6 +91,19 @@ func (d *writeCache) learn(key []byte, r row) {
 func (d *writeCache) forget(b kv.Bucket, key []byte) {
 	if d != nil && b == kv.Rows {
 		delete(d.containers, string(key))
+		if d.isLast(key) {
+			d.lastKnown = false
+		}
+	}
+}
+
+// isLast reports whether a row is the one that was read last.
+func (d *writeCache) isLast(key []byte) bool { return d.lastKnown && bytes.Equal(d.lastKey, key) }
+
+// remember remembers a row that was read, until another one is. It may be absent.
+func (d *writeCache) remember(key []byte, r row) {
+	if d != nil && r.tag != tagContainer {
+		d.last, d.lastKey, d.lastKnown = r, append(d.lastKey[:0], key...), true
 	}
 }
 

@@ -149,7 +149,7 @@ func TestWriteCacheIsBounded(t *testing.T) {
 		}
 	}
 	d.learn(rootKey, packedRow(tree.Bool(true)))
-	if r, ok := d.container(rootKey); ok {
+	if r, ok := d.row(rootKey); ok {
 		t.Errorf("a packed row is remembered: %+v", r)
 	}
 	d.taken.Lock()
@@ -158,6 +158,43 @@ func TestWriteCacheIsBounded(t *testing.T) {
 	if cap(d.values) > keptValues {
 		t.Errorf("%d bytes are kept for the next transaction", cap(d.values))
 	}
+}
+
+// TestRowThatWasReadLast: what is read before it is written is read once, and each read sees what
+// was written before it.
+func TestRowThatWasReadLast(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "db"))
+	defer s.Close()
+	put(t, s, func(tx *Tx) error {
+		mustPut(t, tx, "set/c", containerNode())
+		mustPut(t, tx, "set/d", containerNode())
+		return nil
+	})
+	read := func(tx *Tx, path, want string) {
+		t.Helper()
+		n, err := tx.Get(tree.MustParsePath(path))
+		if err != nil || n.JSON() != want {
+			t.Errorf("%s is %s, %v, want %s", path, n.JSON(), err, want)
+		}
+	}
+	put(t, s, func(tx *Tx) error {
+		for _, value := range []string{`{"n":1}`, `{"n":2}`, "null", `"text"`} {
+			before := tx.Stats().Read
+			mustPut(t, tx, "set/c/other", tree.Number(1)) // reads the same containers
+			alone := tx.Stats().Read - before
+			read(tx, "set/c/k", map[string]string{`{"n":1}`: "null", `{"n":2}`: `{"n":1}`, "null": `{"n":2}`, `"text"`: "null"}[value])
+			mustPut(t, tx, "set/d/k", tree.MustParseNode(value))
+			before = tx.Stats().Read
+			mustPut(t, tx, "set/c/k", tree.MustParseNode(value))
+			if n := tx.Stats().Read - before; n >= alone && value != "null" {
+				t.Errorf("a put of what was read reads %d rows, another one %d", n, alone)
+			}
+			read(tx, "set/c/k", value)
+			read(tx, "set/d/k", value)
+		}
+		return nil
+	})
+	check(t, s)
 }
 
 // TestSmallPutAllocations holds a small write to what bbolt allocates for it: a

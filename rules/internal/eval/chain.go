@@ -90,7 +90,7 @@ func (st *step) follow(e *Evaluation, s snapshot.Snapshot, args []any) (to snaps
 		if s.None || s.Path.Len()+st.fixed.Len() > tree.MaxDepth {
 			return snapshot.Snapshot{New: s.New, None: true}, true
 		}
-		s.Path = s.Path.Join(st.fixed)
+		s.Path = e.joins.join(s.Path, st.fixed)
 		return s, true
 	}
 	e.text = append(e.text[:0], s.Path.Clean()...)
@@ -111,6 +111,21 @@ func (st *step) follow(e *Evaluation, s snapshot.Snapshot, args []any) (to snaps
 		s.Path = tree.Root
 	}
 	return s, true
+}
+
+// joined is a path that was put together.
+type joined struct{ from, by, to tree.Path }
+
+// joins are paths that were put together lately.
+type joins [4]joined
+
+// join is from.Join(by). The expressions that look at one node mostly ask for the same of it.
+func (l *joins) join(from, by tree.Path) tree.Path {
+	j := &l[len(by.Clean())%len(l)]
+	if j.by != by || j.from != from {
+		*j = joined{from, by, from.Join(by)}
+	}
+	return j.to
 }
 
 // fixedPath returns the path of texts that are all constants. ok is false if

@@ -53,6 +53,10 @@ type Evaluation struct {
 	taken  int // of kept
 	uses   Uses
 	noter  func(x lang.Expr, text string, failed bool) // of a noting program
+
+	// Of all expressions, in case that the next one asks for the same:
+	joins  joins
+	worded worded
 }
 
 // Uses are what an expression has asked for. Its answer stays the same as long as
@@ -94,7 +98,7 @@ func (e *Evaluation) End() {
 	e.Input, e.claims, e.now = Input{}, nil, nil
 	e.Reset(nil, nil, snapshot.Budget{})
 	e.start(tree.Root)
-	e.uses = Uses{}
+	e.uses, e.joins, e.worded = Uses{}, joins{}, worded{}
 	clear(e.vm.Stack[:cap(e.vm.Stack)])
 }
 

@@ -15,13 +15,43 @@ import (
 
 // The extension text: methods of strings that are not in Firebase's language.
 
-// words are the words of a text in lower case, with one blank between them.
+// words are the words of a text in lower case, with one blank between them, and one at each end.
 type words string
 
 // has reports whether a text is one of the words. The text may be several words in a row.
 func (w words) has(word string) bool {
-	word = strings.Join(strings.Fields(toLower(word)), " ")
-	return word != "" && strings.Contains(" "+string(w)+" ", " "+word+" ")
+	if !plain(word) {
+		word = strings.Join(Words(word), " ")
+	}
+	return word != "" && strings.Contains(string(w), " "+word+" ")
+}
+
+// Words returns the words of a text, in lower case.
+func Words(s string) []string { return strings.Fields(toLower(s)) }
+
+// plain reports whether a text is one word already, of letters and digits.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// worded is a text whose words were asked for.
+type worded struct {
+	text  string
+	words any // nil: there is none
+}
+
+// of returns the words of a text. Of a thousand filters that look at one text, the first
+// one finds them.
+func (w *worded) of(s string) any {
+	if w.words == nil || w.text != s {
+		*w = worded{s, words(" " + strings.Join(Words(s), " ") + " ")}
+	}
+	return w.words
 }
 
 // A textMethod is a method of the extension. It charges for what it looks at beyond its
@@ -34,7 +64,7 @@ var textMethods = map[string]textMethod{
 		if !ok {
 			return words("")
 		}
-		return words(strings.Join(strings.Fields(toLower(s)), " "))
+		return e.worded.of(s)
 	},
 	"has": func(e *Evaluation, of any, args []any) any {
 		return hasWords(e, of, args)
@@ -125,7 +155,7 @@ func receiver(e *Evaluation, of any, result lang.Type) (s string, ok bool) {
 // hasWords reports whether each argument is one of the words.
 func hasWords(e *Evaluation, of any, args []any) any {
 	w, ok := of.(words)
-	if !ok {
+	if !ok || w == "" { // there is a fault already
 		return e.fail(lang.Boolean, msgNoString)
 	}
 	for _, arg := range args {
@@ -133,7 +163,7 @@ func hasWords(e *Evaluation, of any, args []any) any {
 		if !ok {
 			return e.reject(lang.Boolean, msgArgument, arg)
 		}
-		if !e.charge(len(w) + len(word)) {
+		if !e.charge(len(w) - len("  ") + len(word)) {
 			return false
 		}
 		if !w.has(word) {

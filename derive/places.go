@@ -1,0 +1,115 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// Places are values by path. Most writes touch one node, so these are lists, and most lists
+// are filled in the order of paths, in which they are read: only a long one that is not has
+// an index.
+type places[V any] struct {
+	list  []placed[V]
+	mixed bool              // list is not in the order of paths
+	index map[tree.Path]int // of a mixed list that is not short
+}
+
+type placed[V any] struct {
+	path tree.Path
+	v    V
+}
+
+// of returns the value of a place if it is p.
+func (e placed[V]) of(p tree.Path) (v V) {
+	if e.path == p {
+		return e.v
+	}
+	return v
+}
+
+func comparePlaced[V any](e placed[V], p tree.Path) int { return tree.ComparePaths(e.path, p) }
+
+// short is how many places are found soonest by looking at each.
+const short = 8
+
+// roomy is from when on the memory of a list is given back.
+const roomy = 64
+
+func (l *places[V]) find(p tree.Path) (i int, found bool) {
+	switch {
+	case len(l.list) <= short:
+		i = slices.IndexFunc(l.list, func(e placed[V]) bool { return e.path == p })
+		return i, i >= 0
+	case !l.mixed:
+		return slices.BinarySearchFunc(l.list, p, comparePlaced[V])
+	}
+	if l.index == nil {
+		l.index = make(map[tree.Path]int, 2*len(l.list))
+		for i, e := range l.list {
+			l.index[e.path] = i
+		}
+	}
+	i, found = l.index[p]
+	return i, found
+}
+
+// get returns the value of a place.
+func (l *places[V]) get(p tree.Path) (v V, ok bool) {
+	if i, ok := l.find(p); ok {
+		return l.list[i].v, true
+	}
+	return v, false
+}
+
+func (l *places[V]) has(p tree.Path) bool {
+	_, found := l.find(p)
+	return found
+}
+
+// at returns the value of a place, which is new if there was none. It may be changed until the
+// next call.
+func (l *places[V]) at(p tree.Path) (v *V, isNew bool) {
+	behind := len(l.list) == 0 || !l.mixed && tree.ComparePaths(l.list[len(l.list)-1].path, p) < 0
+	if !behind {
+		if i, ok := l.find(p); ok {
+			return &l.list[i].v, false
+		}
+		l.mixed = true
+	}
+	if l.index != nil {
+		l.index[p] = len(l.list)
+	}
+	l.list = append(l.list, placed[V]{path: p})
+	return &l.list[len(l.list)-1].v, true
+}
+
+// put sets the value of a place.
+func (l *places[V]) put(p tree.Path, v V) {
+	to, _ := l.at(p)
+	*to = v
+}
+
+// sorted returns the places in the order of paths, so that results are the same each time.
+func (l *places[V]) sorted() []placed[V] {
+	if l.mixed {
+		slices.SortFunc(l.list, func(a, b placed[V]) int { return tree.ComparePaths(a.path, b.path) })
+		l.mixed, l.index = false, nil
+	}
+	return l.list
+}
+
+// empty takes all places out.
+func (l *places[V]) empty() {
+	l.list = emptied(l.list)
+	l.mixed, l.index = false, nil
+}
+
+// emptied returns a list without its elements, for the next write.
+func emptied[E any](list []E) []E {
+	if cap(list) > roomy {
+		return nil
+	}
+	clear(list)
+	return list[:0]
+}
