@@ -200,8 +200,8 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 	return v, err
 }
 
-// PreviewData says what the new and changed definitions of a document would find, and changes
-// nothing. Errors are those of the context and of the store.
+// PreviewData tells of the new and changed definitions of a document how much they would find and
+// what contradicts them. It changes nothing. Errors are those of the context and of the store.
 func (wr *writer) PreviewData(ctx context.Context, document *derive.Document) (list []declared.Preview, err error) {
 	err = wr.db.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err

@@ -202,8 +202,8 @@ func TestHeadLinesAreBounded(t *testing.T) {
 }
 
 // TestReadAheadAfterAbort: net/http tells that a connection is closed while its own reader may
-// still read, if a handler aborts. What was read ahead stays that reader's: nobody else may get
-// its memory.
+// still read, if a handler aborts. The memory of the bytes that were read ahead stays with that
+// reader, and no other connection gets it.
 func TestReadAheadAfterAbort(t *testing.T) {
 	s := serveConns(t, 1<<20, nil)
 	end, other := net.Pipe()

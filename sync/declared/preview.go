@@ -36,7 +36,7 @@ func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Docum
 	next, left := d.next(document), MaxConflicts
 	for _, def := range document.Definitions() {
 		if def.Kind == derive.Index || d.has(next, def) {
-			continue // an index takes what is there
+			continue // an index has no conflicts
 		}
 		p := previewer{checker: checker{Data: next, def: def, tx: tx, ctx: ctx}, found: Preview{Name: def.Name}, left: left}
 		if err := p.look(); err != nil {
