@@ -142,7 +142,7 @@ func TestNewRoot(t *testing.T) {
 	if _, err := Parse(src); err == nil {
 		t.Error("Parse accepts newRoot")
 	}
-	r, err := ParseWith(src, ParseOptions{NewRoot: true})
+	r, err := ParseWith(src, ParseOptions{Extensions: lang.Extensions{NewRoot: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

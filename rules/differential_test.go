@@ -45,7 +45,7 @@ func (m maker) node(b *strings.Builder, depth int, captures []string) *mapRules 
 	}
 	for _, name := range []string{".read", ".write", ".validate"} {
 		if m.oneIn(2) {
-			s := lang.Scope{Captures: captures, NewData: name != ".read", NewRoot: true}
+			s := lang.Scope{Captures: captures, NewData: name != ".read", Extensions: lang.Extensions{NewRoot: true}}
 			x := langtest.Generate(m.Rand, s)
 			if m.oneIn(8) {
 				x, _ = lang.Parse("true", lang.Firebase)
@@ -205,7 +205,7 @@ func (m maker) request() *Request {
 // check compiles the expressions of the oracle's rules, which need types.
 func (r *mapRules) check(t *testing.T, captures []string) {
 	for name, x := range r.rules {
-		s := lang.Scope{Captures: captures, NewData: name != ".read", NewRoot: true}
+		s := lang.Scope{Captures: captures, NewData: name != ".read", Extensions: lang.Extensions{NewRoot: true}}
 		if err := lang.Check(x, s); err != nil {
 			t.Fatalf("%s: %v", x, err)
 		}
@@ -232,7 +232,7 @@ func TestOracle(t *testing.T) {
 	for seed := uint64(0); n > 0; seed++ {
 		m := newMaker(seed)
 		src, model := m.rules()
-		r, err := ParseWith(src, ParseOptions{NewRoot: true})
+		r, err := ParseWith(src, ParseOptions{Extensions: lang.Extensions{NewRoot: true}})
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, src, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -94,7 +95,7 @@ func TestReadsSuffice(t *testing.T) {
 	for seed := uint64(0); tried < 10_000; seed++ {
 		m := newMaker(seed)
 		src, _ := m.rules()
-		r, err := ParseWith(src, ParseOptions{NewRoot: true})
+		r, err := ParseWith(src, ParseOptions{Extensions: lang.Extensions{NewRoot: true}})
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, src, err)
 		}

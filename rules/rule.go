@@ -57,10 +57,7 @@ func (r *rule) mayHold() bool { return r.program != nil || r.always }
 // Firebase Realtime Database accepts.
 type ParseOptions struct {
 	Dialect lang.Dialect
-
-	// NewRoot allows the variable newRoot beside newData: the root of the tree
-	// after the operation, as root is the one before it.
-	NewRoot bool
+	lang.Extensions
 
 	// Accepted says that the document is stored and was accepted by an earlier version.
 	// Mistakes that only newer versions refuse are let through, so that rules stay in
@@ -76,7 +73,7 @@ func (r *rule) compile(keys []string, o ParseOptions) []*lang.Error {
 		return []*lang.Error{err}
 	}
 	r.depths = make(map[string]int)
-	scope := lang.Scope{Dialect: o.Dialect, NewData: r.Kind != ReadRule, NewRoot: o.NewRoot, Accepted: o.Accepted}
+	scope := lang.Scope{Dialect: o.Dialect, NewData: r.Kind != ReadRule, Extensions: o.Extensions, Accepted: o.Accepted}
 	for depth, key := range keys {
 		if strings.HasPrefix(key, "$") {
 			scope.Captures = append(scope.Captures, key)

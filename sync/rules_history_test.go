@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 )
@@ -94,7 +95,7 @@ func TestStoredDialect(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	source := `{"rules":{".write":"newRoot.child('a').exists() && 'ab'.startsWith('a')"}}`
 	db := openTest(t, Options{File: file})
-	changeTest(t, db, versions.Change{Options: versions.Options{Wilddog: true, NewRoot: true}}, source)
+	changeTest(t, db, versions.Change{Options: versions.Options{Wilddog: true, Extensions: lang.Extensions{NewRoot: true}}}, source)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

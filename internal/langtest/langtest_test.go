@@ -12,7 +12,7 @@ var scopes = []lang.Scope{
 	{},
 	{Captures: []string{"$a", "$b"}},
 	{Captures: []string{"$a"}, NewData: true},
-	{Captures: []string{"$a"}, NewData: true, NewRoot: true, Dialect: lang.Wilddog},
+	{Captures: []string{"$a"}, NewData: true, Extensions: lang.Extensions{NewRoot: true}, Dialect: lang.Wilddog},
 }
 
 // TestMostTreesPass holds the generator to its types: Generate throws few trees

@@ -136,7 +136,7 @@ func (c *compiled) compile(text string) (*Expression, *lang.Error) {
 	if x != nil {
 		return x, nil
 	}
-	x, err := compile(text, lang.Scope{Text: true}, filterKey, lang.Check)
+	x, err := compile(text, lang.Scope{Extensions: lang.Extensions{Text: true}}, filterKey, lang.Check)
 	if err != nil {
 		return nil, err
 	}

@@ -169,10 +169,9 @@ const (
 // it, so it may be shared.
 type Scope struct {
 	Captures []string // "$room", from the root downwards
-	NewData  bool     // whether there is newData: in .write and .validate
-	NewRoot  bool     // whether the extension newRoot is allowed beside it
-	Text     bool     // whether the extension text is allowed: more methods of strings
+	NewData  bool     // whether there is newData, and newRoot if that is allowed: in .write and .validate
 	Dialect  Dialect
+	Extensions
 
 	// Accepted says that an earlier version accepted the expression. Checks that were
 	// added since then are left out.

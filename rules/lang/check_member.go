@@ -69,20 +69,38 @@ func comparesOrdering(x Expr) bool {
 // lookup finds the member x of a receiver of type t that is no claim, and gives
 // it its canonical name.
 func (c *checker) lookup(x *Member, t Type) member {
-	members := membersOf(t)
-	if members == nil {
+	members, more := membersOf(t), c.extensionsOf(t)
+	if members == nil && more == nil {
 		panic(at(x.X, msgNoObject))
 	}
 	name := c.canonical(x.Name)
 	m, ok := members[name]
-	if !ok && c.scope.Text && t&String != 0 {
-		m, ok = textMembers[name]
+	for i := 0; !ok && i < len(more); i++ {
+		m, ok = more[i][name]
 	}
 	if !ok {
 		panic(errorf(x.at, msgNoMember, x.Name).meant(x.Name, slices.Collect(maps.Keys(members))))
 	}
 	x.Name = name
 	return m
+}
+
+// extensionsOf returns the members that extensions give a receiver of type t.
+func (c *checker) extensionsOf(t Type) (more []map[string]member) {
+	x, value := c.scope.Extensions, t&^Any == 0
+	if x.Text && value && t&String != 0 {
+		more = append(more, textMembers)
+	}
+	if x.Dates && value && t&String != 0 {
+		more = append(more, dateTextMembers)
+	}
+	if x.Dates && value && t&Number != 0 {
+		more = append(more, dateMembers)
+	}
+	if x.Counts && t == Snapshot {
+		more = append(more, countMembers)
+	}
+	return more
 }
 
 // canonical returns Firebase's name of a member.

@@ -172,7 +172,7 @@ func TestNewRoot(t *testing.T) {
 		{true, false, "Unknown variable 'newRoot'."},
 		{false, true, "Unknown variable 'newRoot'."},
 	} {
-		s := lang.Scope{NewData: c.newData, NewRoot: c.newRoot}
+		s := lang.Scope{NewData: c.newData, Extensions: lang.Extensions{NewRoot: c.newRoot}}
 		if got := compile("newRoot.child('a').exists()", s); got != c.want {
 			t.Errorf("%+v: %q, want %q", c, got, c.want)
 		}

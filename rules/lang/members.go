@@ -78,6 +78,19 @@ var textMembers = map[string]member{
 	"hash":      {noArgs, Number},
 }
 
+// dateMembers are those that numbers have in the extension dates, as times in milliseconds since
+// 1970 in UTC. Strings have toMillis.
+var dateMembers = map[string]member{
+	"iso":   {noArgs, String},
+	"day":   {noArgs, String},
+	"month": {noArgs, String},
+}
+
+var dateTextMembers = map[string]member{"toMillis": {noArgs, Number}}
+
+// countMembers are those that snapshots have in the extension counts.
+var countMembers = map[string]member{"numChildren": {noArgs, Number}}
+
 var wordsMembers = map[string]member{
 	"has":    {oneString, Boolean},
 	"hasAll": {listOnly, Boolean},

@@ -98,7 +98,7 @@ func TestGeneratedRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 2000 {
 		for _, d := range []lang.Dialect{lang.Firebase, lang.Wilddog} {
-			s := lang.Scope{Captures: []string{"$a"}, NewData: true, NewRoot: true, Dialect: d}
+			s := lang.Scope{Captures: []string{"$a"}, NewData: true, Extensions: lang.Extensions{NewRoot: true}, Dialect: d}
 			x := langtest.Generate(r, s)
 			y := mustParse(t, x.String(), d)
 			if err := lang.Check(y, s); err != nil || !lang.Equal(x, y) {
@@ -138,7 +138,7 @@ func FuzzParse(f *testing.F) {
 				continue
 			}
 			same(t, x, d)
-			if lang.CheckAny(x, lang.Scope{Captures: []string{"$a"}, NewData: true, NewRoot: true, Dialect: d}) == nil {
+			if lang.CheckAny(x, lang.Scope{Captures: []string{"$a"}, NewData: true, Extensions: lang.Extensions{NewRoot: true}, Dialect: d}) == nil {
 				same(t, x, d)
 			}
 		}

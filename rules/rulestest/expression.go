@@ -71,7 +71,7 @@ func (sc *Scene) parse(src string) (lang.Expr, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	scope := lang.Scope{NewData: true, NewRoot: sc.Options.NewRoot, Dialect: sc.Options.Dialect}
+	scope := lang.Scope{NewData: true, Extensions: sc.Options.Extensions, Dialect: sc.Options.Dialect}
 	for _, key := range strings.Split(sc.Pattern, "/") {
 		if strings.HasPrefix(key, "$") {
 			scope.Captures = append(scope.Captures, key)

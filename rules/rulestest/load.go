@@ -98,13 +98,9 @@ func ParseOptions(dialect string, extensions []string) (rules.ParseOptions, erro
 	default:
 		return o, fmt.Errorf("unknown dialect %q; there are firebase and wilddog", dialect)
 	}
-	for _, e := range extensions {
-		if e != "newRoot" {
-			return o, fmt.Errorf("unknown extension %q; there is newRoot", e)
-		}
-		o.NewRoot = true
-	}
-	return o, nil
+	var err error
+	o.Extensions, err = lang.ParseExtensions(extensions...)
+	return o, err
 }
 
 // data reads a property data: the name of a file, or the tree itself.

@@ -61,7 +61,7 @@ func newVersion(c Change, now time.Time) Version {
 		Size:    len(source),
 
 		Dialect:    c.Options.Dialect(),
-		Extensions: c.Options.Extensions(),
+		Extensions: c.Options.ExtensionNames(),
 	}
 }
 
@@ -150,7 +150,7 @@ func Rules(tx *store.Tx) (*rules.Ruleset, error) {
 // Firebase's language without extensions. They are comparable.
 type Options struct {
 	Wilddog bool // the dialect of Wilddog
-	NewRoot bool // the extension newRoot, the tree after the write
+	lang.Extensions
 }
 
 // ParseOptions reads the name of a dialect, firebase or wilddog, and a list
@@ -163,16 +163,14 @@ func ParseOptions(dialect, extensions string) (o Options, err error) {
 	default:
 		return o, fmt.Errorf("unknown dialect %q of rules; there are firebase and wilddog", dialect)
 	}
+	var names []string
 	for name := range strings.SplitSeq(extensions, ",") {
-		switch strings.TrimSpace(name) {
-		case "":
-		case "newRoot":
-			o.NewRoot = true
-		default:
-			return o, fmt.Errorf("unknown extension %q of rules; there is newRoot", name)
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
 		}
 	}
-	return o, nil
+	o.Extensions, err = lang.ParseExtensions(names...)
+	return o, err
 }
 
 // Dialect returns the name of the dialect.
@@ -183,13 +181,8 @@ func (o Options) Dialect() string {
 	return "firebase"
 }
 
-// Extensions returns the names of the extensions, separated by commas.
-func (o Options) Extensions() string {
-	if o.NewRoot {
-		return "newRoot"
-	}
-	return ""
-}
+// ExtensionNames returns the names of the extensions, separated by commas.
+func (o Options) ExtensionNames() string { return strings.Join(o.Extensions.Names(), ",") }
 
 // Parse reads a rules document. The error is rules.Errors.
 func (o Options) Parse(source string) (*rules.Ruleset, error) {
@@ -204,7 +197,7 @@ func (o Options) ParseStored(source string) (*rules.Ruleset, error) {
 }
 
 func (o Options) parse(source string, accepted bool) (*rules.Ruleset, error) {
-	p := rules.ParseOptions{NewRoot: o.NewRoot, Accepted: accepted}
+	p := rules.ParseOptions{Extensions: o.Extensions, Accepted: accepted}
 	if o.Wilddog {
 		p.Dialect = lang.Wilddog
 	}

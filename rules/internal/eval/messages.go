@@ -15,6 +15,8 @@ const (
 	msgArgument  = "an argument must be a string"
 	msgNumberArg = "an argument must be a number"
 	msgNoNumber  = "it must be the text of a number"
+	msgNoTime    = "it must be a time, in milliseconds from 1970 to the year 9999"
+	msgNoDate    = "it must be the text of a time in UTC, such as 2014-03-06T02:05:13.223Z"
 	msgKey       = "a key must be a string or a number"
 	msgLeftAdd   = "the left operand of + must be a number or a string"
 	msgRightAdd  = "the right operand of + must be a number or a string"

@@ -18,6 +18,7 @@ const (
 	askBoolean
 	askPriority
 	askHasChildren
+	askNumChildren // the extension counts
 )
 
 // questions are the methods of snapshots without arguments.
@@ -29,6 +30,7 @@ var questions = map[string]question{
 	"isBoolean":   askBoolean,
 	"getPriority": askPriority,
 	"hasChildren": askHasChildren,
+	"numChildren": askNumChildren,
 }
 
 // snapshotOf returns the snapshot that a variable is.
@@ -67,6 +69,13 @@ func (e *Evaluation) ask(s snapshot.Snapshot, what question) (answer any) {
 	case askPriority:
 		e.noteRead(s)
 		return e.Priority(s)
+	case askNumChildren:
+		e.noteRead(s)
+		n := e.NumChildren(s)
+		if e.Budget.Over && !s.None {
+			return e.fail(lang.Number, msgTooMuch)
+		}
+		return float64(n)
 	}
 	v := e.value(s)
 	switch what {

@@ -13,7 +13,8 @@ import (
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
-// The extension text: methods of strings that are not in Firebase's language.
+// The extension text: methods of strings that are not in Firebase's language. Those of the extension
+// dates are called in the same way.
 
 // words are the words of a text in lower case, with one blank between them, and one at each end.
 type words string
@@ -118,6 +119,10 @@ var textMethods = map[string]textMethod{
 		h.Write([]byte(s))
 		return float64(h.Sum32())
 	},
+	"iso":      dateText(isoLayout),
+	"day":      dateText(dayLayout),
+	"month":    dateText(monthLayout),
+	"toMillis": toMillis,
 }
 
 // extension lowers a method of the extension.

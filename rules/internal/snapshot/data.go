@@ -44,6 +44,7 @@ type fact struct {
 	exists   bool
 	value    any // ValueOf the node
 	priority any
+	children int
 }
 
 // knowledge is a set of what a fact has.
@@ -53,6 +54,7 @@ const (
 	knowsExistence knowledge = 1 << iota
 	knowsValue
 	knowsPriority
+	knowsChildren
 )
 
 func (t *Data) reset(data tree.Reader, b *Budget) {
@@ -164,6 +166,38 @@ func (t *Data) Value(p tree.Path) any {
 	f.exists = f.value != nil
 	t.learn(p, f)
 	return f.value
+}
+
+// A counter is a tree that knows how many children a node has.
+type counter interface {
+	Count(p tree.Path, q tree.Query) (int, error)
+}
+
+// NumChildren returns the number of children of the node at p.
+func (t *Data) NumChildren(p tree.Path) int {
+	f := t.recall(p)
+	if f.known&knowsChildren != 0 {
+		return f.children
+	}
+	if t.unreadable() || !t.budget.Charge(FreeText, 1) {
+		return 0
+	}
+	if c, ok := t.data.(counter); ok {
+		n, err := c.Count(p, tree.Query{OrderBy: tree.ByKey})
+		if t.Failed(err) {
+			return 0
+		}
+		f.children = n
+	} else {
+		for range t.Keys(p) {
+			if f.children++; !t.budget.Charge(FreeText, 1) {
+				return 0
+			}
+		}
+	}
+	f.known |= knowsChildren
+	t.learn(p, f)
+	return f.children
 }
 
 // Priority returns ValueOf the priority of the node at p.

@@ -21,6 +21,7 @@ type NewData struct {
 	priorities []tree.ResolvedWrite // by path
 	puts       []int                // puts[i]: how many of values[:i] are no removals
 	large      map[tree.Path]*branch
+	counts     map[tree.Path]int  // answers of NumChildren
 	left       map[tree.Path]bool // answers of remains, since many writes ask about one ancestor
 
 	// The node that is being validated, which is inside a written value.
@@ -51,7 +52,7 @@ func (t *NewData) reset(old *Data, writes []tree.ResolvedWrite) {
 		}
 		t.puts = append(t.puts, n)
 	}
-	t.large, t.left, t.long = nil, nil, finding{}
+	t.large, t.left, t.counts, t.long = nil, nil, nil, finding{}
 	t.Focus(tree.Root, tree.Empty)
 }
 
@@ -142,6 +143,46 @@ func (t *NewData) decoded(p tree.Path, n tree.Node) any {
 	v := ValueOf(n)
 	t.long = finding{p, fact{known: knowsValue, value: v}}
 	return v
+}
+
+// NumChildren returns the number of children of the node at p. It is known for a node that is not
+// changed, and else counted once from the writes below it.
+func (t *NewData) NumChildren(p tree.Path) int {
+	how, n := t.at(p)
+	switch how {
+	case untouched:
+		return t.old.NumChildren(p)
+	case written:
+		if !t.old.budget.Charge(len(n.Text()), 1) {
+			return 0
+		}
+		return n.NumChildren()
+	}
+	if count, ok := t.counts[p]; ok {
+		return count
+	}
+	count, last := t.old.NumChildren(p), ""
+	lo, hi := t.below(p)
+	for i, w := range t.values[lo:hi] {
+		key, _, _ := p.Rel(w.Path).Cut()
+		if i > 0 && key == last {
+			continue
+		}
+		if last = key; !t.old.budget.Charge(FreeText, 1) {
+			return 0
+		}
+		switch was, is := t.old.Exists(p.Child(key)), t.Exists(p.Child(key)); {
+		case is && !was:
+			count++
+		case was && !is:
+			count--
+		}
+	}
+	if t.counts == nil {
+		t.counts = make(map[tree.Path]int)
+	}
+	t.counts[p] = count
+	return count
 }
 
 // Priority returns ValueOf the priority of the node at p. A node that gets or loses

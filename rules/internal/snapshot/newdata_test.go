@@ -150,6 +150,9 @@ func TestNewData(t *testing.T) {
 			if got := tr.Priority(p); got != ValueOf(want.Priority()) {
 				t.Fatalf("priority = %v at %s", got, state)
 			}
+			if got := tr.NumChildren(p); got != want.NumChildren() {
+				t.Fatalf("%d children at %s", got, state)
+			}
 			keys := slices.Sorted(tr.Keys(p))
 			for key := range want.Children() {
 				if _, ok := slices.BinarySearch(keys, key); !ok {

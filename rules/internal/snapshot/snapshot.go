@@ -65,6 +65,18 @@ func (t *Trees) Value(s Snapshot) any {
 	return t.Old.Value(s.Path)
 }
 
+// NumChildren returns the number of children of the node at s. If the budget does not allow for
+// that, it is over.
+func (t *Trees) NumChildren(s Snapshot) int {
+	switch {
+	case s.None:
+		return 0
+	case s.New:
+		return t.New.NumChildren(s.Path)
+	}
+	return t.Old.NumChildren(s.Path)
+}
+
 // Priority returns ValueOf the priority of the node at s.
 func (t *Trees) Priority(s Snapshot) any {
 	switch {

@@ -49,7 +49,7 @@ Examples:
 // language says in which language rules are written.
 type language struct {
 	Dialect    string   `help:"Dialect of the rules: firebase or wilddog." default:"firebase" enum:"firebase,wilddog" env:"-"`
-	Extensions []string `help:"Extensions of the language that the rules may use: newRoot." placeholder:"NAME" env:"-"`
+	Extensions []string `help:"Extensions of the language that the rules may use: newRoot, text, dates, counts." placeholder:"NAME" env:"-"`
 }
 
 // source reads a rules file.

@@ -27,7 +27,7 @@ type deployCommand struct {
 	DryRun     bool   `help:"Only have the server check them."`
 	Comment    string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
 	Dialect    string `help:"Language of the document, firebase or wilddog; what the server is set to if it is not given." placeholder:"NAME"`
-	Extensions string `help:"Extensions that the document uses: newRoot." placeholder:"NAMES"`
+	Extensions string `help:"Extensions that the document uses: newRoot, text, dates, counts." placeholder:"NAMES"`
 	client.Flags
 }
 
