@@ -13,11 +13,13 @@ package demo
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
 	"html"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -55,17 +57,33 @@ func New(o Options) (*Demo, error) {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	for _, e := range entries {
-		body, err := files.ReadFile(path.Join("dist", e.Name()))
+		name, body, err := read(e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("demo: %w", err)
 		}
-		name := e.Name()
+		at := name
 		if name == "index.html" {
-			name, body = "", fill(body, o)
+			at, body = "", fill(body, o)
 		}
-		d.files[name] = newFile(e.Name(), body)
+		d.files[at] = newFile(name, body)
 	}
 	return d, nil
+}
+
+// read returns a file of dist. Large ones are compressed there, which makes the program smaller.
+func read(entry string) (name string, body []byte, err error) {
+	if body, err = files.ReadFile(path.Join("dist", entry)); err != nil {
+		return "", nil, err
+	}
+	name, compressed := strings.CutSuffix(entry, ".gz")
+	if !compressed {
+		return name, body, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err == nil {
+		body, err = io.ReadAll(z)
+	}
+	return name, body, err
 }
 
 // fill puts the options into the page.

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -242,7 +243,10 @@ func (r *reader) fields(v *hujson.Value, obj *hujson.Object) *value {
 			list = append(list, field{key, *x})
 		}
 	}
-	slices.SortFunc(list, func(a, b field) int { return tree.CompareKeys(a.key, b.key) })
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return tree.CompareKeys(a.key, b.key) < 0
+	})
 	return &value{fields: list}
 }
 

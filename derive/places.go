@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -93,11 +94,17 @@ func (l *places[V]) put(p tree.Path, v V) {
 // sorted returns the places in the order of paths, so that results are the same each time.
 func (l *places[V]) sorted() []placed[V] {
 	if l.mixed {
-		slices.SortFunc(l.list, func(a, b placed[V]) int { return tree.ComparePaths(a.path, b.path) })
+		sort.Sort(byPlace[V](l.list)) // slices.SortFunc would be compiled for each V
 		l.mixed, l.index = false, nil
 	}
 	return l.list
 }
+
+type byPlace[V any] []placed[V]
+
+func (l byPlace[V]) Len() int           { return len(l) }
+func (l byPlace[V]) Less(i, j int) bool { return tree.ComparePaths(l[i].path, l[j].path) < 0 }
+func (l byPlace[V]) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 // empty takes all places out.
 func (l *places[V]) empty() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -192,7 +193,10 @@ func (o Backups) list(ns, suffix string) (list []backupFile, err error) {
 			list = append(list, backupFile{e.Name(), at})
 		}
 	}
-	slices.SortFunc(list, func(a, b backupFile) int { return a.at.Compare(b.at) })
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return a.at.Compare(b.at) < 0
+	})
 	return list, err
 }
 

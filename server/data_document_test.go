@@ -46,7 +46,7 @@ func TestDataDocument(t *testing.T) {
 	want("GET", "/.settings/data.json", "", 404, errorBody("There is no data document."))
 	want("GET", "/.settings/data/versions.json", "", 200, "[]")
 	want("GET", "/.settings/data/status.json", "", 200, "[]")
-	want("PUT", "/.settings/data.json?dryRun=true", documentA, 200, answerOK)
+	want("PUT", "/.settings/data.json?dryRun=true", documentA, 200, `{"status":"ok","definitions":[{"name":"sizes","nodes":0},{"name":"logins","nodes":0}]}`)
 	want("GET", "/.settings/data.json", "", 404, errorBody("There is no data document."))
 	first := want("PUT", "/.settings/data.json?comment=first", documentA, 200, answerOK)
 	want("GET", "/.settings/data.json", "", 200, documentA)

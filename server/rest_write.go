@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -159,7 +159,10 @@ func appendEcho(dst []byte, base tree.Path, c *dsync.Commit) []byte {
 		rel := tree.Target{Path: base.Rel(w.Path), Priority: w.Priority}
 		members = append(members, member{strings.TrimPrefix(rel.String(), "/"), n})
 	}
-	slices.SortFunc(members, func(a, b member) int { return tree.CompareKeys(a.key, b.key) })
+	sort.Slice(members, func(i, j int) bool {
+		a, b := members[i], members[j]
+		return tree.CompareKeys(a.key, b.key) < 0
+	})
 	dst = append(dst, '{')
 	for i, m := range members {
 		if i > 0 {

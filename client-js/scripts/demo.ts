@@ -4,6 +4,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { build as bundle } from 'esbuild'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -50,12 +51,22 @@ const nameOf = (path: string): string => path.split(/[\\/]/).at(-1)!.replace('st
 /** The files as they are committed. */
 export function committed(): Map<string, string> {
   const names = existsSync(dist) ? readdirSync(dist).sort() : []
-  return new Map(names.map(name => [name, readFileSync(join(dist, name), 'utf8')]))
+  return new Map(names.map(name => [name.replace(/\.gz$/, ''), textOf(join(dist, name))]))
 }
+
+const textOf = (path: string): string => {
+  const bytes = readFileSync(path)
+  return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+}
+
+/** Large files are committed compressed, which makes the server's program smaller. */
+const LARGE = 4096
 
 /** Replaces the committed files. */
 export function write(files: ReadonlyMap<string, string>): void {
   rmSync(dist, { recursive: true, force: true })
   mkdirSync(dist)
-  for (const [name, text] of files) writeFileSync(join(dist, name), text)
+  for (const [name, text] of files)
+    if (text.length < LARGE) writeFileSync(join(dist, name), text)
+    else writeFileSync(join(dist, `${name}.gz`), gzipSync(text, { level: 9 }))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -16,11 +17,9 @@ func markup(r rules.RuleCoverage) string {
 		return fmt.Sprintf(`<span class="x leaf %s">%s</span>`, stateOf(r.Counts), html.EscapeString(r.Source))
 	}
 	m := marker{src: r.Source, list: slices.Clone(r.Expressions)}
-	slices.SortStableFunc(m.list, func(a, b rules.ExprCoverage) int {
-		if a.From != b.From {
-			return a.From - b.From
-		}
-		return b.To - a.To // the outer one first
+	sort.SliceStable(m.list, func(i, j int) bool {
+		a, b := m.list[i], m.list[j]
+		return a.From < b.From || a.From == b.From && a.To > b.To // the outer one first
 	})
 	m.until(len(r.Source))
 	m.text(len(r.Source))

@@ -3,7 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,8 +59,9 @@ func (d *drawing) add(values []rules.Value) {
 		seen[[2]int{from, to}] = len(d.notes)
 		d.notes = append(d.notes, n)
 	}
-	slices.SortStableFunc(d.notes, func(a, b note) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
+	sort.SliceStable(d.notes, func(i, j int) bool {
+		a, b := d.notes[i], d.notes[j]
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) < 0
 	})
 }
 

@@ -1,9 +1,9 @@
 package lang
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"unicode"
@@ -56,7 +56,9 @@ func (s charset) complement() charset {
 }
 
 func (s charset) sorted() charset {
-	return slices.SortedFunc(slices.Values(s), func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	s = slices.Clone(s)
+	sort.Slice(s, func(i, j int) bool { return s[i].lo < s[j].lo })
+	return s
 }
 
 // fold returns s with the other cases of its characters. Like JavaScript, and

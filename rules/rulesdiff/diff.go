@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
@@ -86,8 +87,9 @@ func (c *Comparer) Count(k Kind) int {
 // Changes returns the changes, new grants first, in the order they were found.
 func (c *Comparer) Changes() []Change {
 	list := slices.Clone(c.changes)
-	slices.SortStableFunc(list, func(a, b Change) int {
-		return cmp.Compare(order[a.Kind], order[b.Kind])
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return cmp.Compare(order[a.Kind], order[b.Kind]) < 0
 	})
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/rules/jsonc"
@@ -63,8 +64,9 @@ func Lint(r *rules.Ruleset) ([]Warning, error) {
 	}
 	ignored := parseIgnores(doc.Text)
 	l.found = slices.DeleteFunc(l.found, ignored.covers)
-	slices.SortStableFunc(l.found, func(a, b Warning) int {
-		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
+	sort.SliceStable(l.found, func(i, j int) bool {
+		a, b := l.found[i], l.found[j]
+		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col) < 0
 	})
 	return l.found, nil
 }

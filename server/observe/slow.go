@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
-	"slices"
+	"sort"
 	"sync"
 
 	"github.com/dogwooddb/dogwood/sync/outbox"
@@ -65,8 +65,9 @@ func Slowest(clients ...iter.Seq2[*outbox.Outbox, SlowClient]) []SlowClient {
 			}
 		}
 	}
-	slices.SortFunc(slow, func(a, b SlowClient) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Connection, b.Connection))
+	sort.Slice(slow, func(i, j int) bool {
+		a, b := slow[i], slow[j]
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Connection, b.Connection)) < 0
 	})
 	return slow[:min(len(slow), slowShown)]
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
@@ -104,7 +105,10 @@ func (l *layout) add(key []byte, r row) {
 }
 
 func (l *layout) put() error {
-	slices.SortFunc(l.rows, func(a, b layoutRow) int { return bytes.Compare(a.key, b.key) })
+	sort.Slice(l.rows, func(i, j int) bool {
+		a, b := l.rows[i], l.rows[j]
+		return bytes.Compare(a.key, b.key) < 0
+	})
 	for _, r := range l.rows {
 		if err := l.tx.put(kv.Rows, r.key, r.value); err != nil {
 			return err

@@ -3,7 +3,7 @@ package kv
 import (
 	"bytes"
 	"cmp"
-	"slices"
+	"sort"
 )
 
 // A sortedWrites holds back what is written to the index bucket and passes it on
@@ -82,8 +82,9 @@ func (t *sortedWrites) release(b Bucket) {
 		return
 	}
 	held := t.held
-	slices.SortFunc(held, func(a, b heldEntry) int {
-		return cmp.Or(bytes.Compare(a.key, b.key), a.order-b.order)
+	sort.Slice(held, func(i, j int) bool {
+		a, b := held[i], held[j]
+		return cmp.Or(bytes.Compare(a.key, b.key), a.order-b.order) < 0
 	})
 	for i, e := range held {
 		if i+1 < len(held) && bytes.Equal(e.key, held[i+1].key) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -152,8 +152,9 @@ func (f KeptFiles) List() (list []Kept, err error) {
 		}
 		list = append(list, k)
 	}
-	slices.SortFunc(list, func(a, b Kept) int {
-		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Name(), b.Name()))
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Name(), b.Name())) < 0
 	})
 	return list, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/rules"
@@ -42,8 +43,9 @@ func addOpenWrites(warnings []ruleslint.Warning, open []*ruleslint.Access) []rul
 			warnings = append(warnings, w)
 		}
 	}
-	slices.SortStableFunc(warnings, func(a, b ruleslint.Warning) int {
-		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
+	sort.SliceStable(warnings, func(i, j int) bool {
+		a, b := warnings[i], warnings[j]
+		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col) < 0
 	})
 	return warnings
 }
