@@ -55,6 +55,7 @@ type Result struct {
 	Timers  []Timer
 
 	Looked   int  // nodes that were touched or compared
+	Spent    int  // bytes of text that expressions have looked at
 	Kept     int  // places of targets at which an administrator said something else
 	Survived int  // places of targets that a write above them left out
 	Progress bool // the result depends on how far a building has come
@@ -109,6 +110,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	}
 	divide(r)
 	r.result.Skipped, r.result.Looked = r.skipped, r.looked
+	r.result.Spent, _ = r.trees.Spent()
 	return r.result, nil
 }
 
