@@ -53,6 +53,7 @@ type Result struct {
 	Shared  []Shared
 	Held    []Derived // with Change.Held, the places that touched nodes of maps have after it
 	Timers  []Timer
+	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
 
 	Looked   int  // nodes that were touched or compared
 	Spent    int  // bytes of text that expressions have looked at
