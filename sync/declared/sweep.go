@@ -36,7 +36,7 @@ func (s *Sweep) Add(paths ...tree.Path) {
 // Some reports whether there is something to look at.
 func (s *Sweep) Some() bool { return len(s.paths) > 0 }
 
-// Step looks at some timers. It returns what is left, and whether it has deleted any.
+// Step looks at some timers. It returns the sweep that goes on from there, and whether it has deleted any.
 func (s Sweep) Step(tx *store.Tx, d *Data, timers int) (left Sweep, changed bool, err error) {
 	rows := store.Kept(tx)
 	for timers > 0 && s.Some() {
