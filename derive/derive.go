@@ -53,8 +53,10 @@ type Result struct {
 	Shared  []Shared
 	Held    []Derived // with Change.Held, the places that touched nodes of maps have after it
 	Timers  []Timer
+	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
 
 	Looked   int  // nodes that were touched or compared
+	Spent    int  // bytes of text that expressions have looked at
 	Kept     int  // places of targets at which an administrator said something else
 	Survived int  // places of targets that a write above them left out
 	Progress bool // the result depends on how far a building has come
@@ -109,6 +111,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	}
 	divide(r)
 	r.result.Skipped, r.result.Looked = r.skipped, r.looked
+	r.result.Spent, _ = r.trees.Spent()
 	return r.result, nil
 }
 

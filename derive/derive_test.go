@@ -406,8 +406,8 @@ func TestTimers(t *testing.T) {
 func TestTextIsBounded(t *testing.T) {
 	doc := parse(t, `"n": {"count": "/a/$x", "where": "data.child('t').val().contains('b')", "to": "/n"}`)
 	var b tree.Builder
-	for i := range 40 {
-		b.Child(fmt.Sprintf("k%02d", i), tree.Empty.With(tree.MustParsePath("t"), tree.String(strings.Repeat("a", 1<<20))))
+	for i := range 400 {
+		b.Child(fmt.Sprintf("k%03d", i), tree.Empty.With(tree.MustParsePath("t"), tree.String(strings.Repeat("a", 200_000))))
 	}
 	change := &derive.Change{Before: state{}, Writes: []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("a")}, Node: b.Node()}}}
 	_, err := doc.Derive(change)

@@ -97,13 +97,34 @@ func (r *run) excessOf(d *Definition, list tree.Path, touched []placed[touched])
 func (r *run) entry(d *Definition, p tree.Path) tree.Entry {
 	_, key := p.Parent()
 	e := tree.Entry{Key: key}
-	if d.OrderBy != tree.ByKey {
-		n, err := r.update.get(r.Before.Get, p)
+	switch d.OrderBy {
+	case tree.ByKey:
+	case tree.ByValue:
+		e.Value = r.ordered(p)
+	default: // the rest of the child may be of any size
+		by, err := tree.ParsePath(d.OrderBy)
 		r.failed(err)
-		e.Value = d.order().IndexValue(n)
+		e.Value = r.ordered(p.Join(by))
 	}
 	return e
 }
+
+// ordered returns what the node at p sorts by after the write. All objects are equal, so they are
+// not read.
+func (r *run) ordered(p tree.Path) tree.Node {
+	n, err := r.update.get(func(p tree.Path) (tree.Node, error) {
+		leaf, isObject, err := r.Before.Peek(p)
+		if isObject && r.states().Exists(p, true) {
+			leaf = object
+		}
+		return leaf, err
+	}, p)
+	r.failed(err)
+	return n.Value()
+}
+
+// object stands for each node that has children.
+var object = tree.Empty.With(tree.Root.Child("a"), tree.Bool(true))
 
 // leaving returns the stored child at p that a list loses. All of them together may be as large
 // as what a write may change, and no more is read.

@@ -48,6 +48,7 @@ const (
 	MaxChangesAdmin = 1_000_000
 	MaxBytes        = 16 << 20 // of their paths and values
 	MaxBytesAdmin   = 256 << 20
+	MaxText         = 256 << 10 // bytes of one text that an expression looks at; with a longer one it fails
 )
 
 // bounds are those of one write. Twice as many nodes may be looked at as may change.

@@ -11,6 +11,37 @@ import (
 // asks that, so it does not allocate.
 func (d *Document) Spreads(p tree.Path) bool { return d.trie.spreads(p, p.Len()) }
 
+// Evaluates reports whether a write at p may have an expression look at the node of a source at p or
+// above it. It does not allocate.
+func (d *Document) Evaluates(p tree.Path) bool { return d.trie.evaluates(p) }
+
+func (n *node) evaluates(rest tree.Path) bool {
+	for n != nil {
+		if slices.ContainsFunc(n.sources, (*Definition).evaluates) {
+			return true
+		}
+		key, below, ok := rest.Cut()
+		if !ok {
+			return false
+		}
+		if n.any.evaluates(below) {
+			return true
+		}
+		n, rest = n.keys[key], below
+	}
+	return false
+}
+
+// evaluates reports whether the definition has an expression that looks at its nodes.
+func (d *Definition) evaluates() bool {
+	return d.where != nil || d.value != nil && d.value.evaluates() ||
+		slices.ContainsFunc(d.target, func(s segment) bool { return s.expr != nil })
+}
+
+func (v *value) evaluates() bool {
+	return v.expr != nil || slices.ContainsFunc(v.fields, func(f field) bool { return f.evaluates() })
+}
+
 func (n *node) spreads(rest tree.Path, depth int) bool {
 	for n != nil {
 		key, below, ok := rest.Cut()

@@ -68,6 +68,9 @@ func (r *run) touchBelow(d *Definition, w tree.ResolvedWrite) {
 		source = source[:len(source)-1]
 	case d.Kind == Expire:
 		before = false // what they have of nodes that go with a node above is dropped later
+		if n := len(r.result.Above); (n == 0 || r.result.Above[n-1] != w.Path) && r.has(w.Path) {
+			r.result.Above = append(r.result.Above, w.Path)
+		}
 	}
 	if len(source) < w.Path.Len() { // the container is above the write; its child was touched
 		return

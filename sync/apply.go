@@ -148,6 +148,7 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 			return false, fault.Broken(err)
 		}
 		b.noteDue(v.follows.Due())
+		b.noteAbove(v.follows.Above)
 		b.Touch(v.follows.SharedPlaces())
 	}
 	b.notes.write(w, v, writes, ready)
@@ -301,6 +302,14 @@ func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string)
 	b.dirty = true
 	b.noteDue(f.Due())
 	return fault.Broken(f.Store(b.Tx))
+}
+
+// noteAbove notes places whose nodes may be gone, with their timers left.
+func (b *batch) noteAbove(paths []tree.Path) {
+	if len(paths) > 0 && !b.Apart {
+		b.db.sweep.Add(paths...)
+		b.db.work = true
+	}
 }
 
 // noteDue notes when a node expires, 0 for never. In a draft none does.

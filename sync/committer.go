@@ -8,6 +8,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -123,8 +124,10 @@ func (c *committer) background(rows int, stop func() bool) {
 		building, buildErr := c.db.store.Build(rows)
 		upgrading, upgradeErr := c.db.store.Upgrade(rows)
 		stepErr := c.stepData(building)
-		c.db.work, c.behind = more || building || upgrading || c.db.data.Load().Working(), more
-		return errors.Join(err, buildErr, upgradeErr, stepErr)
+		sweepErr := c.sweepTimers(rows)
+		sweeping := c.db.sweep.Some()
+		c.db.work, c.behind = more || building || upgrading || sweeping || c.db.data.Load().Working(), more || sweeping
+		return errors.Join(err, buildErr, upgradeErr, stepErr, sweepErr)
 	})
 	if err != nil {
 		c.tellFailed("background work failed", err)
@@ -142,6 +145,25 @@ func (c *committer) stepData(indexing bool) error {
 	t := &call{f: func(b *batch) error { return b.stepsOfData(stepNodes) }}
 	t.start()
 	c.commit([]task{t})
+	return t.err
+}
+
+// sweepTimers looks at some timers of expiry, and deletes those whose nodes are gone.
+func (c *committer) sweepTimers(timers int) error {
+	if !c.db.sweep.Some() {
+		return nil
+	}
+	var left declared.Sweep
+	t := &call{f: func(b *batch) (err error) {
+		changed := false
+		left, changed, err = b.db.sweep.Step(b.Tx, b.data, timers)
+		b.dirty = b.dirty || changed
+		return fault.Broken(err)
+	}}
+	t.start()
+	if c.commit([]task{t}); t.err == nil {
+		c.db.sweep = left
+	}
 	return t.err
 }
 

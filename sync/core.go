@@ -46,6 +46,8 @@ type core struct {
 	work bool   // there may be something to reclaim or to build; the committer's
 	late []task // see retry; the committer's
 	due  int64  // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
+
+	sweep declared.Sweep // of timers whose nodes are gone; the committer's
 }
 
 // A task is something that the committer does inside its transaction.

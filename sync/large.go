@@ -37,11 +37,14 @@ const largeTries = 5
 
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
-// manyLooked is from how many nodes on a write is large that declared data look at.
-const manyLooked = 64
+// A write is large if declared data look at more nodes for it, or their expressions at more text.
+const (
+	manyLooked = 64
+	muchSpent  = 1 << 20
+)
 
 // spreads reports whether a write is large because of declared data: it may touch any number
-// of nodes, and now touches many, or is refused. That is found out on a snapshot, in the turn of
+// of nodes, or text of any size, and now does with many or much, or is refused. That is found out on a snapshot, in the turn of
 // the write, so the writes that are to come before it must be done.
 func (wr *writer) spreads(ctx context.Context, w Write) (spreads bool, err error) {
 	data := wr.db.data.Load()
@@ -53,7 +56,7 @@ func (wr *writer) spreads(ctx context.Context, w Write) (spreads bool, err error
 			tx.Interrupt = ctx.Err
 			b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: wr.db.rules.Load()}, db: wr.db, data: data}
 			v, _, err := b.follow(w.Update, w.Caller, wr.db.options.Now())
-			spreads = err != nil || v.follows != nil && v.follows.Looked > manyLooked
+			spreads = err != nil || v.follows != nil && (v.follows.Looked > manyLooked || v.follows.Spent > muchSpent)
 			return nil
 		})
 	})

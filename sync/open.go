@@ -111,6 +111,8 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	}
 	if data.Expires() {
 		d.due = 1
+		d.sweep.Add(tree.Root)
+		d.work = true
 	}
 	stored, err := versions.Settings(tx)
 	all := settings(stored)

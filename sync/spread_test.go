@@ -124,6 +124,34 @@ func TestWalksInVainAreCounted(t *testing.T) {
 	}
 }
 
+// TestWritesThatLookAtMuchText: an update of many paths whose expressions look at much text is
+// decided outside of the committer, and one of short texts is not.
+func TestWritesThatLookAtMuchText(t *testing.T) {
+	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: rules.Open()})
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
+		"hits": {"count": "/msgs/$m", "to": "/hits", "where": "data.child('text').val().contains('x')"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ChangeData(t.Context(), versions.DataChange{Document: doc}); err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []int{100, 200_000, derive.MaxText + 1} {
+		var u tree.Update
+		for i := range 20 {
+			path := fmt.Sprintf("msgs/m%d", i)
+			set(t, db, "/"+path, fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", length)))
+			u = append(u, tree.Write{Target: tree.Target{Path: tree.MustParsePath(path + "/n")}, Value: tree.DraftOf(tree.Number(1))})
+		}
+		if w := (Write{Update: u, Merge: true}); spreads(t, db, w) != (length == 200_000) {
+			t.Errorf("an update of nodes with texts of %d bytes spreads: %t", length, length != 200_000)
+		}
+		if _, err := db.Write(t.Context(), Write{Update: u, Merge: true}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func removalOf(path string) tree.Update {
 	return tree.Update{{Target: tree.Target{Path: tree.MustParsePath(path)}}}
 }

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/dogwooddb/dogwood/rules/internal/eval"
@@ -22,6 +23,10 @@ const (
 // fails depends on nothing but the node. Spent is what all together have used; a caller
 // with much to evaluate bounds it.
 type Trees struct {
+	// Most bounds one text that an expression looks at, in bytes: with a longer one it fails. A
+	// tree that is a snapshot.Sized is not read for that. 0: it has no bound of its own.
+	Most int
+
 	e            eval.Evaluation
 	bytes, steps int
 	free         int // bytes of short texts
@@ -54,12 +59,15 @@ func (t *Trees) Exists(p tree.Path, after bool) bool {
 // a leaf, or Empty for null. fault says why there is no value, "" if there is one: what an
 // expression yields may be no leaf.
 func (t *Trees) Value(x *Expression, p tree.Path, after bool) (n tree.Node, fault string) {
-	t.e.After, t.e.Budget = after, snapshot.Budget{}
+	t.e.After, t.e.Budget = after, snapshot.Budget{Most: t.Most}
 	v, ok := t.e.Answer(x.program, p)
 	t.free += t.e.Budget.Free()
 	if bytes, steps := t.e.Budget.Spent(); bytes > 0 || steps > 0 {
 		t.bytes, t.steps = t.bytes+bytes, t.steps+steps
 		t.e.Forget()
+	}
+	if !ok && t.Most > 0 && t.e.Budget.Over {
+		return tree.Empty, fmt.Sprintf("it looks at a text of more than %d KiB, or at too much text", t.Most>>10)
 	}
 	if !ok {
 		return tree.Empty, t.e.Fault()

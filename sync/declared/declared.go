@@ -136,19 +136,23 @@ func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
 	return false
 }
 
-// Spreads reports whether an update may touch any number of nodes. Every write asks that, so
+// Spreads reports whether an update may touch any number of nodes, or have expressions look at
+// much text. Every write asks that, so
 // it does not allocate.
 func (d *Data) Spreads(u tree.Update) bool {
 	if d == nil {
 		return false
 	}
 	for i := range u {
-		if !u[i].Priority && d.document.Spreads(u[i].Path) {
+		if !u[i].Priority && d.document.Spreads(u[i].Path) || len(u) > fewPaths && d.document.Evaluates(u[i].Path) {
 			return true
 		}
 	}
 	return false
 }
+
+// fewPaths is how many paths of an update may each have expressions look at text in the committer.
+const fewPaths = 16
 
 // Indexes returns the indexes that definitions need. The caller must not modify the result.
 func (d *Data) Indexes() []store.Index {
@@ -321,6 +325,12 @@ func (b before) GetUpTo(p tree.Path, bytes int) (n tree.Node, ok bool, err error
 		return tree.Empty, false, nil
 	}
 	return n, err == nil, err
+}
+
+// PeekUpTo is that of store.Tx. Expressions look at no text that is longer than they may.
+func (b before) PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok bool, err error) {
+	b.note(p)
+	return b.write.Tx.PeekUpTo(p, bytes)
 }
 
 // Query is that of a derive.Tree.

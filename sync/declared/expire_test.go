@@ -1,7 +1,6 @@
 package declared_test
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -82,55 +81,116 @@ func TestExpireAfterStop(t *testing.T) {
 }
 
 // Clients choose when nodes expire and how much follows from that. One commit does a bounded part
-// of it, and at least one node.
+// of it, also of one node. After each commit what follows is right, and the time of the node stays
+// until the rest of it goes.
 func TestExpireInParts(t *testing.T) {
 	due := time.UnixMilli(9000000000000)
 	d := openDB(t, open)
 	d.deploy(`"gone": { "expire": "/groups/$g", "at": "= data.child('at').val()" },
-		"groupsOfUser": { "map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g" }`)
+		"soon": { "expire": "/groups/$g", "after": "100d" },
+		"groupsOfUser": { "map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g" },
+		"members": { "count": "/groups/$g/members/$u", "to": "/sizes/$g" }`)
 	all := 0
-	for i, members := range []int{300, 300, 300, 300, 300, 300, 300, 300, 2500, 10, 10} {
+	for i, members := range []int{300, 300, 300, 300, 300, 300, 300, 300, 9500, 10, 10} {
 		users := numbered(members, func(int) string { return "true" })
 		d.set(fmt.Sprintf(`groups/g%02d {"at": %d, "members": %s}`, i, due.UnixMilli()+int64(i), users))
 		all += members
 	}
-	if err := errors.Join(d.Database.Close(), d.log.Close()); err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(filepath.Join(d.dir, "db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := s.Begin(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := declared.Load(tx)
-	if err != nil {
-		t.Fatal(err)
-	}
 	removed, commits := 0, 0
-	for next := int64(1); next != 0; commits++ {
-		var f *declared.Follows
-		if f, next, err = data.Expire(tx, due.Add(time.Minute)); err != nil || f == nil {
-			t.Fatal(f, err)
-		}
-		if n := len(f.Derived); n > 2000 && n != 2500 {
-			t.Errorf("a commit changes %d places", n)
-		}
-		removed += len(f.Derived)
-		for _, w := range f.Writes {
-			if _, err := tx.Put(w.Path, w.Node); err != nil {
-				t.Fatal(err)
+	d.expiring(due.Add(time.Minute), func(tx *store.Tx, f *declared.Follows) {
+		commits++
+		for _, x := range f.Derived {
+			if x.Path.Len() == 4 {
+				removed++
 			}
 		}
-	}
-	if removed != all || commits > 6 {
+		if n := len(f.Derived); n > 2000 {
+			t.Errorf("a commit changes %d places", n)
+		}
+		members, err := tx.Count(tree.MustParsePath("groups/g08/members"), tree.Query{OrderBy: tree.ByKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := tx.Has(tree.MustParsePath("groups/g08/at"))
+		if err != nil || at != (members > 0) {
+			t.Fatalf("%d members, a time: %t, %v", members, at, err)
+		}
+	})
+	if removed != all || commits > 20 {
 		t.Errorf("%d of %d places are removed in %d commits", removed, all, commits)
 	}
-	tx.Rollback()
+	d.want("", "null")
+}
+
+// Parts of a node also go if nothing follows from them, and places that other definitions keep stay.
+func TestExpireOddParts(t *testing.T) {
+	due := time.UnixMilli(9000000000000)
+	d := openDB(t, open)
+	d.deploy(`"gone": { "expire": "/users/$u", "at": "= data.child('at').val()" },
+		"groupsOfUser": { "map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g" },
+		"walked": { "count": "/users/$u/vain/$v/n", "to": "/n" }`)
+	for g := range 5 {
+		lines := make([]string, 1000)
+		for i := range lines {
+			lines[i] = fmt.Sprintf(`groups/k%d%03d/members/ann true`, g, i)
+		}
+		d.set(lines...)
+	}
+	n, err := d.Get(t.Context(), dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("users/ann/groups")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.set(fmt.Sprintf(`users/ann/at %d`, due.UnixMilli()), `users/ann/name "Ann"`,
+		fmt.Sprintf(`users/bob {"at": %d, "vain": %s}`, due.UnixMilli(), numbered(9000, func(int) string { return "1" })))
+	d.expiring(due.Add(time.Minute), func(_ *store.Tx, f *declared.Follows) {
+		if len(f.Writes) > 2000 {
+			t.Errorf("a commit has %d writes", len(f.Writes))
+		}
+	})
+	d.want("users", `{"ann":{"groups":`+n.JSON()+`}}`)
+}
+
+// expiring closes the database, removes what is due commit by commit, and opens it again.
+func (d *db) expiring(now time.Time, each func(*store.Tx, *declared.Follows)) {
+	d.Helper()
+	d.close()
+	s, err := store.Open(filepath.Join(d.dir, "db"), store.Options{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	for next := int64(1); next != 0 && next <= now.UnixMilli(); {
+		tx, err := s.Begin(true)
+		if err != nil {
+			d.Fatal(err)
+		}
+		data, err := declared.Load(tx)
+		if err != nil {
+			d.Fatal(err)
+		}
+		var f *declared.Follows
+		if f, next, err = data.Expire(tx, now); err != nil {
+			d.Fatal(err)
+		}
+		if f != nil {
+			for _, w := range f.Writes {
+				if _, err := tx.Put(w.Path, w.Node); err != nil {
+					d.Fatal(err)
+				}
+			}
+			if err := f.Store(tx); err != nil {
+				d.Fatal(err)
+			}
+			each(tx, f)
+		}
+		if err := declared.Check(d.Context(), tx, func(name, text string) { d.Errorf("%s: %s", name, text) }); err != nil {
+			d.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			d.Fatal(err)
+		}
+	}
 	if err := s.Close(); err != nil {
-		t.Error(err)
+		d.Error(err)
 	}
 	d.open()
 }

@@ -57,6 +57,16 @@ func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
 	return tree.Empty, true, nil
 }
 
+// PeekUpTo is Peek that does not read a string which is longer than some bytes. ok is false if it is.
+func (tx *Tx) PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok bool, err error) {
+	r, rest, err := tx.find(p)
+	if err == nil && r.tag == tagBlob && rest.IsRoot() && r.size > uint64(bytes) {
+		return tree.Empty, false, false, nil
+	}
+	leaf, isObject, err = tx.Peek(p)
+	return leaf, isObject, true, err
+}
+
 // Keys yields the keys of the children of the node at p in key order. It reads
 // one row for each that is asked for.
 func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {

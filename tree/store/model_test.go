@@ -263,6 +263,10 @@ func (m *model) compareAt(tx *Tx, p tree.Path, q tree.Query) {
 	if leaf, isObject, err := tx.Peek(p); err != nil || leaf != wantLeaf || isObject != want.IsObject() {
 		m.t.Fatalf("Peek(%s) = %s, %t, %v, want %s", p, leaf.JSON(), isObject, err, want.JSON())
 	}
+	const most = 20_000
+	if leaf, isObject, ok, err := tx.PeekUpTo(p, most); err != nil || ok && (leaf != wantLeaf || isObject != want.IsObject()) || !ok && len(wantLeaf.Text()) <= most {
+		m.t.Fatalf("PeekUpTo(%s) = %s, %t, %t, %v, want %s", p, leaf.JSON(), isObject, ok, err, want.JSON())
+	}
 	m.compareKeys(tx, p, want)
 	if got, err := tx.Priority(p); err != nil || got != want.Priority() {
 		m.t.Fatalf("Priority(%s) = %s, %v", p, got.JSON(), err)

@@ -31,6 +31,7 @@ const (
 // which texts happen to be short enough for the rest.
 type Budget struct {
 	Count int // expressions that were evaluated
+	Most  int // bytes of one text, 0 for no bound of its own
 	spent int // bytes of text
 	free  int // bytes of short texts, which are not charged
 	steps int // of regular expressions
@@ -60,7 +61,7 @@ func (b *Budget) Charge(n, price int) bool {
 	case n < FreeText:
 		b.free += n
 		return true
-	case b.Over || n > (MaxSpent-b.spent)/price:
+	case b.Over || b.Most > 0 && n > b.Most || n > (MaxSpent-b.spent)/price:
 		b.Over = true
 		return false
 	}

@@ -149,8 +149,12 @@ func (t *Data) Value(p tree.Path) any {
 	if t.unreadable() || t.budget.Over { // its length is not known before it is read
 		return nil
 	}
-	leaf, isObject, err := t.data.Peek(p)
+	leaf, isObject, short, err := t.peek(p)
 	if t.Failed(err) {
+		return nil
+	}
+	if !short {
+		t.budget.Over = true
 		return nil
 	}
 	if !t.budget.Charge(len(leaf.Text()), 1) {
@@ -198,6 +202,22 @@ func (t *Data) NumChildren(p tree.Path) int {
 	f.known |= knowsChildren
 	t.learn(p, f)
 	return f.children
+}
+
+// A Sized reader peeks at a node without reading a text that is longer than some bytes. ok is
+// false if it is.
+type Sized interface {
+	PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok bool, err error)
+}
+
+// peek peeks at the node at p. short is false if its text is known to be longer than the budget
+// has for one.
+func (t *Data) peek(p tree.Path) (leaf tree.Node, isObject, short bool, err error) {
+	if sized, can := t.data.(Sized); can && t.budget.Most > 0 {
+		return sized.PeekUpTo(p, t.budget.Most)
+	}
+	leaf, isObject, err = t.data.Peek(p)
+	return leaf, isObject, true, err
 }
 
 // Priority returns ValueOf the priority of the node at p.

@@ -126,6 +126,28 @@ func (r Rows) Timers(most int) (list []Timer, err error) {
 	return list, c.Err()
 }
 
+// Below returns the first timers of a definition below a path and behind another one, in the order of
+// the bytes of paths. Root is behind none.
+func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err error) {
+	prefix := keyOf(timer, id, "")
+	if !p.IsRoot() {
+		prefix = keyOf(timer, id, p.Clean()+"/")
+	}
+	from := prefix
+	if !after.IsRoot() {
+		from = keyOf(timer, id, after.Clean()+"\x00")
+	}
+	c := r.entries.Cursor(kv.Declared)
+	for k, v := c.Seek(from); bytes.HasPrefix(k, prefix) && len(list) < most; k, v = c.Next() {
+		p, err := tree.ParsePath(string(k[5:]))
+		if err != nil || len(v) != 8 {
+			return nil, fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, k)
+		}
+		list = append(list, Timer{id, p, int64(binary.BigEndian.Uint64(v))})
+	}
+	return list, c.Err()
+}
+
 // Drop deletes rows of a definition, at most a number of them. It reports whether there are
 // more.
 func (r Rows) Drop(id ID, rows int) (more bool, err error) { return r.drop(kinds, id, rows) }
