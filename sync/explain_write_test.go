@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
@@ -116,6 +117,7 @@ const explainedRules = `{"rules":{
 // carried out in the write transaction, with the listeners themselves, and taken back;
 // and what the write then does.
 func TestExplanationsAgree(t *testing.T) {
+	tier.Unraced(t)
 	rs, err := rules.Parse(explainedRules)
 	if err != nil {
 		t.Fatal(err)
