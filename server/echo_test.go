@@ -140,6 +140,7 @@ func difference(got, want string) string {
 // TestEchoThatIsNotRead: while a client does not read its echo, the server holds no snapshot
 // and no memory for it, and further large PUTs are answered.
 func TestEchoThatIsNotRead(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir()})
 	long := "[" + strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, 16) + "1]" // more than sockets buffer

@@ -142,6 +142,7 @@ func (m *dataModel) credential(actor string, h http.Header, q url.Values) error 
 }
 
 func TestDataModels(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	for _, name := range dataModels {
 		for _, form := range modelForms(t, name) {
@@ -170,13 +171,14 @@ func TestDataModelsWithRestarts(t *testing.T) {
 	for _, name := range dataModels {
 		for _, form := range modelForms(t, name) {
 			t.Run(name+"/"+form.Name+"/each step", func(t *testing.T) {
+				tier.Need(t, tier.Long)
 				t.Parallel()
 				playModel(t, name, form, t.TempDir(), func() bool { return true })
 			})
 			t.Run(name+"/"+form.Name+"/some steps", func(t *testing.T) {
 				t.Parallel()
 				rnd := rand.New(rand.NewPCG(1, 11))
-				playModel(t, name, form, t.TempDir(), func() bool { return rnd.IntN(3) == 0 })
+				playModel(t, name, form, t.TempDir(), func() bool { return rnd.IntN(tier.Pick(6, 6, 3)) == 0 })
 			})
 		}
 	}
