@@ -67,7 +67,7 @@ func holdExplained(t *testing.T, at string, caller Caller) {
 	set(t, db, "/a", "1")
 	c := connect(t, db, "a", 0)
 	c.send(`{"r":1,"a":"q","b":{"p":"/big","h":""}}`)
-	w := putOf(t, "/big", "["+strings.Repeat("1,", 200_000)+"1]")
+	w := putOf(t, "/big", "["+strings.Repeat("1,", tier.Pick(50_000, 200_000, 200_000))+"1]")
 	w.Caller = caller
 	armed.Store(true)
 	explained := make(chan error, 1)

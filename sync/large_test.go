@@ -146,6 +146,7 @@ func TestLargeDecisionIsCurrent(t *testing.T) {
 // TestLargeIncrement: a server value in a large write adds to what is there when it is
 // committed.
 func TestLargeIncrement(t *testing.T) {
+	tier.Unraced(t)
 	p := newPause()
 	db := openTest(t, Options{Now: p.now})
 	set(t, db, "/x/n", "1")
@@ -172,6 +173,7 @@ func TestLargeRefusal(t *testing.T) {
 
 // TestUpdateOfLargeValues: an update may have several large values among others.
 func TestUpdateOfLargeValues(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	set(t, db, "/", `{"gone":1,"p":{"a":1}}`)
 	value := manyValues(largeValues)
