@@ -359,12 +359,14 @@ func modelSteps() int {
 }
 
 func TestModelMemory(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(4) {
 		runModel(t, "", seed, modelSteps())
 	}
 }
 
 func TestModelDisk(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(4) {
 		runModel(t, filepath.Join(t.TempDir(), fmt.Sprint(seed)), seed, modelSteps())
 	}
