@@ -355,7 +355,7 @@ func (m *model) drain() {
 }
 
 func modelSteps() int {
-	return tier.Count("DOGWOOD_MODEL_STEPS", 100, 800, 100_000)
+	return tier.Count("DOGWOOD_MODEL_STEPS", 100, 400, 100_000)
 }
 
 func TestModelMemory(t *testing.T) {
