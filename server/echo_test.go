@@ -84,6 +84,7 @@ func (m bodyMaker) body() string {
 // TestEchoOfLargePut: an answer that is read back from the store is the one that is made of a
 // value in memory, as it is if the client asks for an ETag.
 func TestEchoOfLargePut(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_000)
 	inMemory := serveTest(t, Options{Dev: true, Now: func() time.Time { return now }})
