@@ -187,7 +187,7 @@ func TestDataModelsWithRestarts(t *testing.T) {
 // playModel plays the steps of a model in order on one database, in memory or
 // in dir, and restarts the server before those steps for which restart says so.
 func playModel(t *testing.T, name string, form modelform.Form, dir string, restart func() bool) {
-	m := loadDataModel(t, name)
+	m, played := loadDataModel(t, name), 0
 	r := &opsRun{dataModel: m, t: t, form: form, dir: dir, invariants: m.invariants(t, form), listeners: make(map[string]*opsListener)}
 	defer r.hangUp()
 	r.serve()
@@ -197,7 +197,6 @@ func playModel(t *testing.T, name string, form modelform.Form, dir string, resta
 	r.admin("PUT", "/", m.Data)
 	r.settle("rules", form.Rules)
 	r.want = rulestest.World{Root: parseNode(t, m.Data)}
-	played := 0
 	for _, step := range m.Steps {
 		if step.Op == "land" { // writes to another database
 			continue
