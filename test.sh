@@ -117,10 +117,14 @@ unit() {
 
 # race runs the packages with goroutines under the race detector. ./test.sh does so in tier
 # quick, because the same tests run in tier full without the detector. Tier long has it for
-# programs that use the packages, too. Garbage is collected less often: to collect it takes
-# many times as long with the detector.
-concurrent="./sync ./server ./tree/store ./limit/... ./sdk-go ./sdk-go/embed ./sdk-go/internal/... ./server/... ./sync/... ./internal/fifo ./tree ./tree/store/... ./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
-users="./sdk-go/models/... ./bench/..."
+# all packages of the engine and the server, and for programs that use them, too. Garbage is
+# collected less often: to collect it takes many times as long with the detector.
+concurrent="./sync ./server ./tree/store ./limit/... ./sdk-go ./sdk-go/embed
+	./server/auth ./server/certs ./server/consistency ./server/observe ./server/peer ./server/realtime/...
+	./server/servertest/... ./server/telemetry ./sync/declared ./sync/histogram ./sync/outbox
+	./sync/queue ./sync/resume ./internal/fifo ./tree ./tree/store/logged ./tree/store/wal
+	./cmd/dogwood/internal/client ./cmd/dogwood/internal/console"
+users="./sdk-go/internal/... ./server/... ./sync/... ./tree/store/... ./sdk-go/models/... ./bench/..."
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
 		step "Go tests with the race detector"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/embed"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -25,6 +26,7 @@ func large() map[string]any {
 // A request that is too long for the server fails alone: nothing of it is sent, and views
 // do not keep it.
 func TestLongRequests(t *testing.T) {
+	tier.Unraced(t)
 	ctx := t.Context()
 	s := newSocketServer(t)
 	c := s.dial(0)
@@ -55,6 +57,7 @@ func TestLongRequests(t *testing.T) {
 
 // The bound is one of the message, of as many bytes as the server reads.
 func TestLongestRequest(t *testing.T) {
+	tier.Unraced(t)
 	s := newSocketServer(t)
 	c := s.dial(0)
 	conn := s.accept()
@@ -89,6 +92,7 @@ func (c *serverSocket) hearPieces() string {
 
 // Inside of the process nothing is cut, so nothing is too long.
 func TestLongRequestEmbedded(t *testing.T) {
+	tier.Unraced(t)
 	db, err := embed.Open("")
 	want(t, err)
 	t.Cleanup(func() { want(t, db.Close()) })

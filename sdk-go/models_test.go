@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/modelform"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/embed"
@@ -73,6 +74,7 @@ type modelRun struct {
 }
 
 func TestModels(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	homes := map[string]func(*testing.T) modelHome{
 		"network": newModelServer, "embedded": newModelFile, "process": modelProcesses(t),
 	}

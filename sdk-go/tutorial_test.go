@@ -124,7 +124,8 @@ func (r *reader) start(program string, args ...string) *bufio.Reader {
 
 func (r *reader) prepare(cmd *exec.Cmd) {
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-ldflags=-w", "GOWORK=")
+	// As ./test.sh builds: other flags would have everything compiled anew.
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -ldflags=-s", "GOWORK=")
 }
 
 // line waits for the next line that a program prints.

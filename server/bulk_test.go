@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -52,6 +53,7 @@ func chunked(text string) string {
 
 // TestLargePut sends more than the server takes into memory.
 func TestLargePut(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Limits: Limits{MaxWriteBytes: 1 << 20, MaxReadBytes: 1 << 20, MaxBodiesBytes: 1 << 20}})
 	for i, c := range []struct {
@@ -133,6 +135,7 @@ func TestPutThatIsNotStreamed(t *testing.T) {
 
 // TestLargePutThatFails changes nothing.
 func TestLargePutThatFails(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir()})
 	ts.want("PUT", "/a.json", `"old"`, 200, `"old"`)
@@ -175,6 +178,7 @@ func TestLargePutThatFails(t *testing.T) {
 
 // TestExportOfAnySize is for administrators; others have the limits of a read.
 func TestExportOfAnySize(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	dir := t.TempDir()
 	ts := serveTest(t, Options{Dev: true, Dir: dir, Limits: Limits{MaxReadBytes: 1 << 20}})

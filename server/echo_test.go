@@ -84,6 +84,7 @@ func (m bodyMaker) body() string {
 // TestEchoOfLargePut: an answer that is read back from the store is the one that is made of a
 // value in memory, as it is if the client asks for an ETag.
 func TestEchoOfLargePut(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_000)
 	inMemory := serveTest(t, Options{Dev: true, Now: func() time.Time { return now }})
@@ -140,6 +141,7 @@ func difference(got, want string) string {
 // TestEchoThatIsNotRead: while a client does not read its echo, the server holds no snapshot
 // and no memory for it, and further large PUTs are answered.
 func TestEchoThatIsNotRead(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir()})
 	long := "[" + strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, 16) + "1]" // more than sockets buffer

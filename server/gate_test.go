@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // gateDoors are ways to ask, each with what it is answered when it is allowed.
@@ -103,6 +105,7 @@ var askers = []struct {
 // TestGate has every asker try every door of a development server. What is refused
 // leaves nothing behind.
 func TestGate(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	for _, d := range gateDoors {
 		t.Run(d.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/space"
 )
 
@@ -94,6 +95,7 @@ func TestMinFree(t *testing.T) {
 // TestRoomInTheFile: what was deleted makes room for writes to the same database, although
 // files do not shrink, and the disk has no more than before.
 func TestRoomInTheFile(t *testing.T) {
+	tier.Unraced(t)
 	var free atomic.Int64
 	free.Store(200 << 20)
 	ts := serveTest(t, shortOptions(t, &free))

@@ -142,6 +142,7 @@ func (m *dataModel) credential(actor string, h http.Header, q url.Values) error 
 }
 
 func TestDataModels(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	for _, name := range dataModels {
 		for _, form := range modelForms(t, name) {
@@ -170,13 +171,14 @@ func TestDataModelsWithRestarts(t *testing.T) {
 	for _, name := range dataModels {
 		for _, form := range modelForms(t, name) {
 			t.Run(name+"/"+form.Name+"/each step", func(t *testing.T) {
+				tier.Need(t, tier.Long)
 				t.Parallel()
 				playModel(t, name, form, t.TempDir(), func() bool { return true })
 			})
 			t.Run(name+"/"+form.Name+"/some steps", func(t *testing.T) {
 				t.Parallel()
 				rnd := rand.New(rand.NewPCG(1, 11))
-				playModel(t, name, form, t.TempDir(), func() bool { return rnd.IntN(3) == 0 })
+				playModel(t, name, form, t.TempDir(), func() bool { return rnd.IntN(tier.Pick(6, 6, 3)) == 0 })
 			})
 		}
 	}
@@ -185,7 +187,7 @@ func TestDataModelsWithRestarts(t *testing.T) {
 // playModel plays the steps of a model in order on one database, in memory or
 // in dir, and restarts the server before those steps for which restart says so.
 func playModel(t *testing.T, name string, form modelform.Form, dir string, restart func() bool) {
-	m := loadDataModel(t, name)
+	m, played := loadDataModel(t, name), 0
 	r := &opsRun{dataModel: m, t: t, form: form, dir: dir, invariants: m.invariants(t, form), listeners: make(map[string]*opsListener)}
 	defer r.hangUp()
 	r.serve()
@@ -195,7 +197,6 @@ func playModel(t *testing.T, name string, form modelform.Form, dir string, resta
 	r.admin("PUT", "/", m.Data)
 	r.settle("rules", form.Rules)
 	r.want = rulestest.World{Root: parseNode(t, m.Data)}
-	played := 0
 	for _, step := range m.Steps {
 		if step.Op == "land" { // writes to another database
 			continue

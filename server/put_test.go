@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -21,6 +22,7 @@ func rowsFrom(more string) string {
 // TestLargePutTakesLittleMemory: a body that would take more memory than there is for one
 // write, if it was in memory as a whole, is stored while it arrives, and so sent back.
 func TestLargePutTakesLittleMemory(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Limits: Limits{MaxWorkBytes: 2 * streamWork, MaxBodiesBytes: streamFrom}})
 	text := rowsFrom(`,"long":"` + strings.Repeat("x", 3*streamWork) + `"`)
@@ -41,6 +43,7 @@ func TestLargePutTakesLittleMemory(t *testing.T) {
 
 // TestSilentPutIsAPut: in what a client sees it does not matter how a value was stored.
 func TestSilentPutIsAPut(t *testing.T) {
+	tier.Unraced(t)
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Limits: Limits{MaxWriteBytes: 3 * streamFrom}})
 	for _, more := range []string{

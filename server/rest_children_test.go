@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 func TestChildren(t *testing.T) {
@@ -63,6 +65,7 @@ func TestChildren(t *testing.T) {
 
 // Pages of any size, forward and backward, hold every key once.
 func TestChildrenPages(t *testing.T) {
+	tier.Unraced(t)
 	ts := serveTest(t, Options{Dev: true})
 	rows := make(map[string]any)
 	for i := range 257 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -78,6 +79,7 @@ func TestHiddenIncrements(t *testing.T) {
 
 // An answer to a large write hides increments, too, and too many to decide about each.
 func TestHiddenIncrementsOfLargeWrites(t *testing.T) {
+	tier.Unraced(t)
 	large := strings.Repeat(`"some text",`, 100_000) + `{"n":{".sv":{"increment":7}}}`
 	many := strings.TrimSuffix(strings.Repeat(`{".sv":{"increment":7}},`, 1001), ",")
 	for _, test := range []struct {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A vector is one case of rest-cases.json (REST §18).
@@ -56,6 +58,7 @@ type vectorStep struct {
 const vectorSecret = "owner" // of the server that is no emulator
 
 func TestRestVectors(t *testing.T) {
+	tier.Unraced(t)
 	src, err := os.ReadFile("../testdata/vectors/rest-cases.json")
 	if err != nil {
 		t.Fatal(err)

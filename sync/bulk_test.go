@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
@@ -148,6 +149,7 @@ func wantOneVersion(t *testing.T, key listenKey, view tree.Node) {
 
 // TestImportIsInTheLog: in pieces, with a link.
 func TestImportIsInTheLog(t *testing.T) {
+	tier.Unraced(t)
 	log := new(recordLog)
 	db := openTest(t, Options{Change: log})
 	const many = 20_000

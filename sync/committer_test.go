@@ -337,6 +337,7 @@ func TestPanicInCommit(t *testing.T) {
 // TestManyEvents: writes that make very many events do not come into one batch,
 // however many of them wait.
 func TestManyEvents(t *testing.T) {
+	tier.Unraced(t)
 	const listeners = 700
 	writes := tier.Pick[uint64](100, 200, 200) // more events than one batch may have
 	db := openTest(t, Options{})
@@ -395,6 +396,7 @@ func TestWriteGivesUpWithItsContext(t *testing.T) {
 // TestChange: the log has what each batch changed, and for which caller and how, however large
 // it is.
 func TestChange(t *testing.T) {
+	tier.Unraced(t)
 	log := new(recordLog)
 	db := openTest(t, Options{Change: log})
 	set(t, db, "/x", `{"a":[1,2]}`)

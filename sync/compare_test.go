@@ -232,6 +232,7 @@ func addOne(t *testing.T, db *Database, path string) {
 // TestIncrementBesideALongString: an increment does not have the committer read the
 // long string that it replaces.
 func TestIncrementBesideALongString(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	set(t, db, "/a", `{".value":"`+strings.Repeat("x", 8<<20)+`",".priority":3}`)
 	rows := rowsReadBy(db, func() { set(t, db, "/a", `{".sv":{"increment":7}}`) })

@@ -164,6 +164,7 @@ func TestSessionMemory(t *testing.T) {
 // A read of a large value asks for its memory before it takes it, and for no more than
 // it takes.
 func TestReadsAskForMemory(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	var b strings.Builder
 	for i := range 3000 {

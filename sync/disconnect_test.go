@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/pending"
 )
@@ -93,6 +94,7 @@ func TestOpenWhileOrphansFail(t *testing.T) {
 // TestPendingLimits: in count and in bytes, with the paths. A request that would
 // exceed them changes nothing.
 func TestPendingLimits(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()

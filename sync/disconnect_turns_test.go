@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/queue"
@@ -117,6 +118,7 @@ func (l *copyingLog) Append(_ context.Context, _ string, prev uint64, _ []byte) 
 // session left, the next start carries out the rest: nothing is lost or done twice, and no
 // update is done in part.
 func TestDisconnectSurvivesKills(t *testing.T) {
+	tier.Unraced(t)
 	const operations = 10
 	log := &copyingLog{t: t, file: filepath.Join(t.TempDir(), "db")}
 	db := openTest(t, Options{File: log.file, Change: log})
@@ -209,6 +211,7 @@ func TestLateOperations(t *testing.T) {
 // TestLargeDisconnect: a large operation is prepared beside other writes and takes effect
 // as a whole, once, if its condition holds and the rules allow it.
 func TestLargeDisconnect(t *testing.T) {
+	tier.Unraced(t)
 	value := manyValues(pending.MaxBytes / pending.ValueCost / 2)
 	const gated = `{"rules":{".read":true,"other":{".write":true},"x":{".write":"root.child('open').val() == true"}}}`
 	for _, c := range []struct {

@@ -5,12 +5,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // TestEventsDoNotKeepRequests: what waits for a client that reads nothing, and what a window
 // knows of its children, is no part of the requests that it came with, however much more
 // there was in these.
 func TestEventsDoNotKeepRequests(t *testing.T) {
+	tier.Unraced(t)
 	const padding, requests = 512 << 10, 32
 	pad := strings.Repeat(" ", padding)
 	var wide strings.Builder

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -16,6 +17,7 @@ import (
 // TestCompoundHashIsBounded: a listen with a compound hash of too many ranges, or a too long one,
 // is sent the whole view.
 func TestCompoundHashIsBounded(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{Rules: rules.Open()})
 	set(t, db, "/l", `{"a":1}`)
 	c := connect(t, db, "a", 1<<20)
@@ -43,6 +45,7 @@ func TestCompoundHashIsBounded(t *testing.T) {
 // TestListenIsParsedInLittleMemory: what a listen is refused for, or what is ignored, takes no
 // more memory than the text itself a few times.
 func TestListenIsParsedInLittleMemory(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{Rules: rules.Open()})
 	const count = 1 << 19
 	many := strings.TrimSuffix(strings.Repeat("0,", count), ",")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/tree"
@@ -101,6 +102,7 @@ func TestGetAllIsOneMoment(t *testing.T) {
 }
 
 func TestGetAllBounds(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{Rules: rules.Open(), MaxRead: 1 << 20})
 	var many tree.Builder
 	for i := range MaxLookupKeys {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -26,6 +27,7 @@ func ifValue(t *testing.T, old, value string) Write {
 // TestLargeCondition: the condition of a large write is checked before its values are
 // stored, and a large write drops the hashes that were remembered.
 func TestLargeCondition(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	first, second := manyValues(largeValues), manyValues(largeValues+1)
 	w := ifValue(t, "null", first)
@@ -75,6 +77,7 @@ func TestLargeConditionIsCurrent(t *testing.T) {
 // TestLargeConditionNeedsRead: a large write with a condition needs the permission to
 // read, before anything else is said.
 func TestLargeConditionNeedsRead(t *testing.T) {
+	tier.Unraced(t)
 	value := manyValues(largeValues)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".write":true}}`)})
 	set(t, db, "/x", value)
@@ -92,6 +95,7 @@ func TestLargeConditionNeedsRead(t *testing.T) {
 // TestLargeWriteOnce: a large write that was carried out is not refused when it is sent
 // again, even if the rules would refuse another one.
 func TestLargeWriteOnce(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,".write":"!data.exists()"}}`)})
 	w := asUser(putOf(t, "/x", manyValues(largeValues)))
 	w.ID = &store.WriteID{Writer: [16]byte{1}, Number: 1}

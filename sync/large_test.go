@@ -61,6 +61,7 @@ func asUser(w Write) Write {
 // TestLargeWriteIsSliced: what a large write queues is small, and it takes effect as a
 // whole.
 func TestLargeWriteIsSliced(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	value := manyValues(largeValues)
 	if _, err := db.Write(t.Context(), asUser(putOf(t, "/x", value))); err != nil {
@@ -75,6 +76,7 @@ func TestLargeWriteIsSliced(t *testing.T) {
 // TestLargeWriteReplaces: whatever is there, a large write puts its value in its place,
 // with its listeners told.
 func TestLargeWriteReplaces(t *testing.T) {
+	tier.Unraced(t)
 	value := manyValues(largeValues)
 	paths := []string{"/x", "/x/y", "/x/y/z/a"}
 	for _, before := range []string{"null", "1", `{"y":{"z":1}}`, value} {
@@ -144,6 +146,7 @@ func TestLargeDecisionIsCurrent(t *testing.T) {
 // TestLargeIncrement: a server value in a large write adds to what is there when it is
 // committed.
 func TestLargeIncrement(t *testing.T) {
+	tier.Unraced(t)
 	p := newPause()
 	db := openTest(t, Options{Now: p.now})
 	set(t, db, "/x/n", "1")
@@ -170,6 +173,7 @@ func TestLargeRefusal(t *testing.T) {
 
 // TestUpdateOfLargeValues: an update may have several large values among others.
 func TestUpdateOfLargeValues(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	set(t, db, "/", `{"gone":1,"p":{"a":1}}`)
 	value := manyValues(largeValues)

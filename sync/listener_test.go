@@ -246,6 +246,7 @@ func TestJoinKeepsNoTransaction(t *testing.T) {
 // TestListenLimits: a session can have so many listens, and so much of them.
 // Those that the rules ended do not count.
 func TestListenLimits(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{})
 	c := connect(t, db, "a", 0)
 	defer c.session.Close()

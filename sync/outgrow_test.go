@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -14,6 +15,7 @@ import (
 // inside of each other. After each write those listens are left that show no node which is
 // too large, whether the committer may read many rows for listeners, few or none.
 func TestOutgrowModel(t *testing.T) {
+	tier.Unraced(t)
 	const document = `{"rules":{".read":true,".write":true,"l":{".limit":4,".indexOn":"a",
 		"$k":{".limit":3,"a":{},"$x":{".limit":2}}, "fixed":{"deep":{"$y":{".limit":1}}}}}}`
 	for seed := range uint64(12) {
@@ -155,6 +157,7 @@ func (o *outgrowTest) isLarge(r Read) (large bool) {
 // TestWritesMeasureWhatTheyWrite: below a node with many children, each of which has a
 // limit, a write measures the child that it writes or that enters a window.
 func TestWritesMeasureWhatTheyWrite(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,".write":true,"rooms":{"$r":{".limit":100}}}}`)})
 	const rooms = 2000
 	set(t, db, "/rooms", manyChildren(rooms))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -13,6 +14,7 @@ import (
 // The memory that a read takes is asked for after the rules have allowed it, and without
 // what they read themselves: else its callers could learn how large that is.
 func TestRulesAskForNoMemory(t *testing.T) {
+	tier.Unraced(t)
 	const large = 3 << 20
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{
 		"shut":{".read":"root.child('secret').val().length < 10"},

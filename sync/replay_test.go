@@ -291,6 +291,7 @@ func contentOf(t *testing.T, s *store.Store) string {
 // TestReplay: the log of a database makes an equal one of an empty store, whatever was done
 // to it.
 func TestReplay(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range tier.Pick[uint64](1, 2, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

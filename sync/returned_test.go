@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A large write returns its sums as a small one does, and both only those that the caller
 // may read.
 func TestReturnedSums(t *testing.T) {
+	tier.Unraced(t)
 	const most = maxReturned / 2
 	for name, values := range map[string]int{"small": 10, "large": 100_000} {
 		t.Run(name, func(t *testing.T) {

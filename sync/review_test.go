@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -14,6 +15,7 @@ import (
 // bounded number of them decided in one batch. The listens that are not allowed any more
 // get nothing of it and end; the others get what is written meanwhile.
 func TestReviewIsSliced(t *testing.T) {
+	tier.Unraced(t)
 	const many = 3000
 	db, w := openWatched(t, `{"rules":{"rooms":{"$r":{".read":"root.child('state').child(auth.uid).val() != $r"}}}}`)
 	set(t, db, "/state", `{"ana":"none"}`)

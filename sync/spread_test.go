@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
@@ -17,6 +18,7 @@ import (
 // TestWritesThatSpread: a write above many nodes that declared data look at is decided outside
 // of the committer, and stays between those that its session sent before and after it.
 func TestWritesThatSpread(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db")})
 	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
 		"groupsOfUser": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"},
@@ -91,6 +93,7 @@ func TestWritesThatSpreadAreDecidedWhole(t *testing.T) {
 // TestWalksInVainAreCounted: children that a source leads through are looked at outside of the
 // committer, and not without an end, also if there is nothing below them.
 func TestWalksInVainAreCounted(t *testing.T) {
+	tier.Unraced(t)
 	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: rules.Open()})
 	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
 		"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"}}}`)

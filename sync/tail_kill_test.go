@@ -38,6 +38,7 @@ const tailWriters = 4
 // TestTailOverKills: a reader of the log gets every acknowledged write once and in order, over
 // kills and restarts of the process, when it goes on from where it was.
 func TestTailOverKills(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	rnd := rand.New(rand.NewPCG(1, 5))
 	f := follower{T: t, dir: t.TempDir()}
 	for runs := 0; runs < tier.Pick(2, 5, 200) || f.large == 0 && runs < 1000; runs++ { // a slow machine does less in each

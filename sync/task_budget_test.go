@@ -12,6 +12,7 @@ import (
 // TestTaskBudget: all decisions of one task of the committer have one budget: those about
 // the server values that a write returns, and about the condition of what a session left.
 func TestTaskBudget(t *testing.T) {
+	tier.Unraced(t)
 	const costly = "root.child('big').val().contains('y')" // reads and scans 9 MiB of 64
 	source := fmt.Sprintf(`{"rules":{"n":{".write":true,"$k":{".read":%q}},"gate":{".read":%q},"left":{".write":%q}}}`,
 		costly, costly, strings.Repeat(costly+" && ", 4)+costly)

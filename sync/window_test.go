@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/audience"
 )
 
@@ -14,6 +15,7 @@ import (
 // window that is kept. Writes may read many, few or no rows for their listeners, and find
 // them with an index or without it.
 func TestWindows(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			o := Options{}

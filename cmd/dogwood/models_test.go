@@ -42,7 +42,7 @@ const (
 
 // modelOps is how many writes of each model are accepted before the test ends.
 func modelOps() int {
-	return tier.Count("DOGWOOD_MODEL_OPS", 100, 250, 20_000)
+	return tier.Count("DOGWOOD_MODEL_OPS", 100, 120, 20_000)
 }
 
 // A dataModel is one of testdata/models, and what its clients do.

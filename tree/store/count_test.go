@@ -10,6 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -83,6 +84,7 @@ func TestCountCosts(t *testing.T) {
 
 // TestCountFollows: the number agrees with the children after each way of writing.
 func TestCountFollows(t *testing.T) {
+	tier.Unraced(t)
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "db")} {
 		s := open(t, file)
 		wants := func(path string, want int) {
@@ -180,6 +182,7 @@ var pieces = LoadOptions{SliceBytes: 4 << 10, WholeBytes: 1 << 10}
 
 // TestCountModel: a count is the length of the full answer.
 func TestCountModel(t *testing.T) {
+	tier.Unraced(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := Open("", Options{})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 // TestDraft: what is written to a draft, read from it and counted is the same as in the
 // write transaction, which runs at the same time, and nobody else sees anything of it.
 func TestDraft(t *testing.T) {
+	tier.Unraced(t)
 	seeds := tier.Pick[uint64](5, 20, 200)
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(t.TempDir(), "a.db")} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -27,6 +28,7 @@ func exported(t testing.TB, s *Store, p tree.Path) string {
 // TestExportIsWhatGetReturns compares at every path, and loads what was exported
 // into another store.
 func TestExportIsWhatGetReturns(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(20) {
 		m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 3)), store: open(t, "")}
 		for range 40 {
@@ -177,6 +179,7 @@ func TestReadOnlyRefuses(t *testing.T) {
 }
 
 func TestCompact(t *testing.T) {
+	tier.Unraced(t)
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	if err := s.Declare([]Index{{"/rows", "name"}}); err != nil {
@@ -227,6 +230,7 @@ func TestCompact(t *testing.T) {
 
 // TestWritePlain: what a load has read is written in plain form, until the load has ended.
 func TestWritePlain(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(20) {
 		m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 4)), store: open(t, "")}
 		for range 40 {

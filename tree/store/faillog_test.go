@@ -143,7 +143,7 @@ func TestFailingLog(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
 	long := tier.Pick(false, false, true)
-	step, share := 83, 40
+	step, share := 109, 100
 	if long {
 		step, share = 1, 4
 	}
@@ -187,7 +187,7 @@ func TestFailingNeed(t *testing.T) {
 	tier.Need(t, tier.Full)
 	c := failingCall{"pwritev2,pwrite64,fsync,fdatasync", "EIO"}
 	states, crashed, runs := crashStates(t, failingCommits), filepath.Join(t.TempDir(), "crashed"), 0
-	for n := 8; n < 28; n += tier.Pick(5, 5, 1) {
+	for n := 8; n < 28; n += tier.Pick(10, 10, 1) {
 		when := fmt.Sprintf("%d..%d", n, n+1)
 		r, failed := c.traced(t, when)
 		if !failed {
@@ -195,7 +195,7 @@ func TestFailingNeed(t *testing.T) {
 		}
 		runs++
 		for seed := range tier.Pick[uint64](1, 1, 8) {
-			r.Rand, r.Share = rand.New(rand.NewPCG(seed, uint64(n))), 2
+			r.Rand, r.Share = rand.New(rand.NewPCG(seed, uint64(n))), tier.Pick(4, 4, 2)
 			_, err := r.CutAll(crashed, func(acked, next int) error { return wantPair(t, crashed, states, acked, next) })
 			if err != nil || t.Failed() {
 				t.Fatalf("with failing calls %s: %v", when, err)

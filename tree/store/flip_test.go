@@ -17,6 +17,7 @@ import (
 // TestFlippedLog: with a damaged byte in its log, in what is kept of it, or in the name of
 // the log, a database has everything that was acknowledged, or is refused.
 func TestFlippedLog(t *testing.T) {
+	tier.Unraced(t)
 	live := t.TempDir()
 	log, err := logged.OpenLog(LogDir(live), logged.LogOptions{SegmentBytes: 1 << 10})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/internal/disktest"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -53,6 +54,7 @@ func withoutCounts(t *testing.T, file string) {
 // TestFullDiskIsRead opens files on a disk without room, whatever a start would write
 // into them. They can be read, and are written to when there is room.
 func TestFullDiskIsRead(t *testing.T) {
+	tier.Unraced(t)
 	for _, c := range []struct {
 		name string
 		due  func(t *testing.T, file string)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -135,6 +136,7 @@ func reference(text string) (tree.Node, error) {
 }
 
 func TestLoadReadsWhatParseNodeReads(t *testing.T) {
+	tier.Unraced(t)
 	for _, o := range []LoadOptions{{}, tiny, {WholeBytes: 1, SliceBytes: 1}, {WholeBytes: 40}} {
 		for _, text := range loadTexts {
 			for name, src := range map[string]io.Reader{
@@ -197,6 +199,7 @@ func TestLoadErrorsSayWhere(t *testing.T) {
 // TestLoadRandom loads what the model's generator makes, at random places, with
 // indexes, and compares with the same tree in memory.
 func TestLoadRandom(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(max(6, modelSteps()/1000)) {
 		m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 7))}
 		if seed%3 == 0 {

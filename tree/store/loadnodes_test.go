@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // TestLoadNodes: nodes are stored in steps, between which others commit and after each of
 // which the transaction may be rolled back; then they take effect together.
 func TestLoadNodes(t *testing.T) {
+	tier.Unraced(t)
 	s, err := Open(filepath.Join(t.TempDir(), "db"), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)

@@ -359,16 +359,18 @@ func (m *model) drain() {
 }
 
 func modelSteps() int {
-	return tier.Count("DOGWOOD_MODEL_STEPS", 100, 800, 100_000)
+	return tier.Count("DOGWOOD_MODEL_STEPS", 100, 400, 100_000)
 }
 
 func TestModelMemory(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(4) {
 		runModel(t, "", seed, modelSteps())
 	}
 }
 
 func TestModelDisk(t *testing.T) {
+	tier.Unraced(t)
 	for seed := range uint64(4) {
 		runModel(t, filepath.Join(t.TempDir(), fmt.Sprint(seed)), seed, modelSteps())
 	}

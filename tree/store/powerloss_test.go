@@ -20,7 +20,7 @@ import (
 
 // powerCuts is how often the power fails at each event of a record.
 func powerCuts() int {
-	return max(1, tier.Count("DOGWOOD_KILLS", 100, 200, 1000)/100)
+	return max(1, tier.Count("DOGWOOD_KILLS", 100, 100, 1000)/100)
 }
 
 // A powerEvent is an event of the file, or somebody was told that a commit is

@@ -11,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -52,6 +53,7 @@ func withoutSums(t *testing.T, file string) {
 // TestUpgrade opens a file without checksums, to read and to write, and has them
 // added a few at a time, between writes and with restarts.
 func TestUpgrade(t *testing.T) {
+	tier.Unraced(t)
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	damageable(t, s)

@@ -3,16 +3,7 @@
 // behind one is what it prints. Other JSON is part of the model's data, or of its rules.
 
 import { execFile, execFileSync } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -179,25 +170,16 @@ class Reader {
     await this.run(process.execPath, [file])
   }
 
-  // In a module of its own, which has this one from here.
+  // In a module of its own, which has this one from here. Of a workspace everything is in the
+  // build cache; a copy under another version would be compiled anew.
   private async golang(code: string): Promise<void> {
     const folder = (this.folder ??= mkdtempSync(join(tmpdir(), 'dogwood-tutorial-')))
-    const module = 'github.com/dogwooddb/dogwood'
-    const ours = readFileSync(join(root, 'go.mod'), 'utf8')
-    const requires = [...ours.matchAll(/^\t(\S+ v\S+)/gm)].map(([, require]) => `require ${require}`)
-    const go = /^go .*$/m.exec(ours)![0]
-    const lines = [
-      'module tutorial',
-      go,
-      `require ${module} v0.0.0`,
-      `replace ${module} => ${root}`,
-      ...requires
-    ]
-    writeFileSync(join(folder, 'go.mod'), lines.join('\n'))
-    copyFileSync(join(root, 'go.sum'), join(folder, 'go.sum'))
+    const go = /^go .*$/m.exec(readFileSync(join(root, 'go.mod'), 'utf8'))![0]
+    writeFileSync(join(folder, 'go.mod'), `module tutorial\n${go}\n`)
+    writeFileSync(join(folder, 'go.work'), `${go}\nuse .\nuse ${root}\n`)
     writeFileSync(join(folder, 'main.go'), this.here(code))
     execFileSync('gofmt', ['-l', '-e', join(folder, 'main.go')])
-    const env = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOWORK: 'off' }
+    const env = { ...process.env, GOFLAGS: '-trimpath -ldflags=-s', GOPROXY: 'off', GOWORK: '' }
     await this.run('go', ['run', '.'], { cwd: folder, env })
   }
 

@@ -7,16 +7,26 @@ import { cp, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
+import { needBuild } from './build.js'
 
 const checkout = join(import.meta.dirname, '..', '..', '..')
+
+/**
+ * In tier long the reader builds the client. In the lower tiers it is there: test.sh has just
+ * installed its packages and built it by the same commands, for all tests.
+ */
+const buildsClient = process.env.DOGWOOD_TIER === 'long'
 
 /** Is false for what a fresh checkout does not have. */
 const isSource = (path: string): boolean =>
   !['.git', '.cache', 'node_modules'].includes(basename(path)) && !made.includes(path)
 
-const made = ['client-js/dist', 'site/.vitepress/dist', 'site/.vitepress/cache', 'site/.vitepress/.temp'].map(
-  path => join(checkout, path)
-)
+const made = [
+  ...(buildsClient ? ['client-js/dist'] : []),
+  'site/.vitepress/dist',
+  'site/.vitepress/cache',
+  'site/.vitepress/.temp'
+].map(path => join(checkout, path))
 
 /**
  * Where one tutorial leaves its checkout to the next, if test.sh says so: a reader of both
@@ -55,12 +65,13 @@ export class Folder {
 
   /** Copies the checkout, so that what the reader installs there changes no other test. */
   static async make(): Promise<Folder> {
+    if (!buildsClient) needBuild()
     const parent = await mkdtemp(join(tmpdir(), 'tutorial-'))
     const copy = join(parent, 'dogwood')
     const built = left !== undefined && existsSync(left)
     if (built) await rename(left, copy)
     else await cp(checkout, copy, { recursive: true, filter: isSource })
-    return new Folder(parent, built)
+    return new Folder(parent, built || !buildsClient)
   }
 
   get path(): string {
