@@ -100,18 +100,18 @@ func (r *run) entry(d *Definition, p tree.Path) tree.Entry {
 	switch d.OrderBy {
 	case tree.ByKey:
 	case tree.ByValue:
-		e.Value = r.ordered(p)
+		e.Value = ordered(r, p)
 	default: // the rest of the child may be of any size
 		by, err := tree.ParsePath(d.OrderBy)
 		r.failed(err)
-		e.Value = r.ordered(p.Join(by))
+		e.Value = ordered(r, p.Join(by))
 	}
 	return e
 }
 
 // ordered returns what the node at p sorts by after the write. All objects are equal, so they are
 // not read.
-func (r *run) ordered(p tree.Path) tree.Node {
+func ordered(r *run, p tree.Path) tree.Node {
 	n, err := r.update.get(func(p tree.Path) (tree.Node, error) {
 		leaf, isObject, err := r.Before.Peek(p)
 		if isObject && r.states().Exists(p, true) {

@@ -251,12 +251,12 @@ func (s *Store) beginWrite() (*Tx, error) {
 	s.snapshots.enter()
 	tx := &Tx{store: s, cache: s.cache}
 	if err := s.finishStart(); err != nil {
-		tx.leaveCache(false)
+		leaveCache(tx, false)
 		return nil, err
 	}
 	k, err := s.kv.Begin(true)
 	if err != nil {
-		tx.leaveCache(false)
+		leaveCache(tx, false)
 		return nil, err
 	}
 	if tx.kv = k; s.logged == nil { // a log sorts in any case
@@ -331,7 +331,7 @@ func (tx *Tx) Commit() error {
 		tx.store.work.Store(true)
 	}
 	countsOf(tx).committed()
-	tx.leaveCache(true)
+	leaveCache(tx, true)
 	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -348,7 +348,7 @@ func (tx *Tx) Rollback() {
 	}
 	if tx.epoch == 0 {
 		tx.kv.Rollback()
-		tx.leaveCache(tx.stats.Written == 0)
+		leaveCache(tx, tx.stats.Written == 0)
 		return
 	}
 	if tx.kv != nil {
@@ -359,7 +359,7 @@ func (tx *Tx) Rollback() {
 
 // leaveCache ends a write transaction. Rows that it read are still what they were
 // if it was committed or wrote nothing.
-func (tx *Tx) leaveCache(valid bool) {
+func leaveCache(tx *Tx, valid bool) {
 	if tx.cache != nil {
 		tx.store.snapshots.leave()
 		tx.cache.leave(valid)
