@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // A memorySink builds a value in memory. What it stores are nodes.
@@ -98,6 +100,7 @@ func sameInParts(t *testing.T, text string, src io.Reader, whole int) {
 // TestParseStreamSaysWhere: errors have the same text and position as those of a text that is
 // in memory.
 func TestParseStreamSaysWhere(t *testing.T) {
+	tier.Unraced(t)
 	rows := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -83,6 +83,7 @@ func numberedBy(n int, prefix string, child func(i int) string) string {
 // A list of a thousand never has one more, whenever it is read, and a child that is older than all is
 // not stored.
 func TestKeepThousand(t *testing.T) {
+	tier.Unraced(t)
 	d := openDB(t, open)
 	d.deploy(`"home": {"keep": 1000, "at": "/home/$u", "by": ".value"}`)
 	count := func() int {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/declared"
 )
 
@@ -67,6 +68,7 @@ func TestPreview(t *testing.T) {
 
 // TestPreviewIsBounded: of a definition with many nodes a preview looks at some.
 func TestPreviewIsBounded(t *testing.T) {
+	tier.Unraced(t)
 	d := openDB(t, open)
 	d.set(`many ` + numbered(declared.MaxPreviewed+1, func(int) string { return "1" }))
 	list, text := d.preview(t, `"m": {"map": "/many/$k", "to": "/new/$k"}`)

@@ -89,6 +89,7 @@ func (f countedFile) Sync() error { return f.disk.fault(whole(f.File.Sync)) }
 // in each way, once, twice in a row, and from then on. After a kill, every commit that was acknowledged is there, and none that was
 // refused.
 func TestEveryFault(t *testing.T) {
+	tier.Unraced(t)
 	for _, how := range faultKinds {
 		for _, times := range []int{1, 2, 1 << 20} {
 			for n := 1; ; n += tier.Pick(41, 11, 1) {
