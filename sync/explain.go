@@ -182,6 +182,9 @@ func (t *writeTask) explainFollows() *explained.Follows {
 	for _, d := range t.follows.Derived[:min(len(t.follows.Derived), explained.MaxDerived)] {
 		e.Derived = append(e.Derived, explained.Derived{By: d.Definition.Name, Path: "/" + d.Path.Clean(), Value: json.RawMessage(d.Value.JSON())})
 	}
+	for _, s := range t.follows.Skipped {
+		e.Skipped = append(e.Skipped, explained.Skipped{By: s.Definition.Name, Path: "/" + s.Path.Clean(), Why: s.Why})
+	}
 	return e
 }
 

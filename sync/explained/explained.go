@@ -164,6 +164,7 @@ type Follows struct {
 	Derived      []Derived `json:"derived"`
 	DerivedTotal int       `json:"derivedTotal"` // how many there are; MaxDerived at most are told
 	Kept         int       `json:"kept,omitempty"`
+	Skipped      []Skipped `json:"skipped,omitempty"` // at most 20
 }
 
 // MaxDerived is how many places that follow are told.
@@ -174,6 +175,14 @@ type Derived struct {
 	By    string          `json:"by"` // the definition
 	Path  string          `json:"path"`
 	Value json.RawMessage `json:"value"`
+}
+
+// A Skipped is a node of a definition that does not match, because an expression fails or yields no
+// key or value.
+type Skipped struct {
+	By   string `json:"by"` // the definition
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }
 
 // An Effect is what a write does to the places that it writes.

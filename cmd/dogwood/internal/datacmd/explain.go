@@ -81,6 +81,9 @@ func printFollows(w io.Writer, f *explained.Follows) error {
 	if f.Kept > 0 {
 		fmt.Fprintf(w, "%s would get what follows instead of what is written there\n", console.Count(f.Kept, "place"))
 	}
+	for _, s := range f.Skipped {
+		fmt.Fprintf(w, "%s does not match %s: %s\n", s.By, console.Printable(s.Path), console.Printable(s.Why))
+	}
 	if f.DerivedTotal+f.Kept == 0 {
 		_, err := fmt.Fprintln(w, "nothing follows from this write")
 		return err
