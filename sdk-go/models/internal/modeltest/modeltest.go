@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
@@ -35,23 +34,9 @@ func OpenAt(name string, now func() time.Time) DB {
 }
 
 // OpenDeclared opens a model in its second form: with its data document, and with the rules for
-// it. No two moments of its clock are the same, since a model may tell changes by their time.
+// it.
 func OpenDeclared(name string) DB {
-	return open(name, embed.Options{Rules: text(name, "rules.declared.json"), Data: text(name, "database.data.json"), Now: distinct()})
-}
-
-// distinct returns a clock that is never asked twice in one millisecond.
-func distinct() func() time.Time {
-	var last atomic.Int64
-	return func() time.Time {
-		for {
-			before := last.Load()
-			now := max(time.Now().UnixMilli(), before+1)
-			if last.CompareAndSwap(before, now) {
-				return time.UnixMilli(now)
-			}
-		}
-	}
+	return open(name, embed.Options{Rules: text(name, "rules.declared.json"), Data: text(name, "database.data.json")})
 }
 
 func open(name string, o embed.Options) DB {
