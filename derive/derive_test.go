@@ -346,7 +346,7 @@ func TestZero(t *testing.T) {
 	// That a 0 may be written is for the rules to say, as of any place that is written.
 	r, err := doc.Derive(&derive.Change{Before: s, Writes: []tree.ResolvedWrite{put("users/bo/posts", "0")}})
 	if err != nil || len(r.Writes) != 1 || len(r.Follow) != 0 {
-		t.Errorf("writes %v, of which %v follow, %v", r.Writes, r.Follow, err)
+		t.Errorf("writes %v; %v follow; %v", r.Writes, r.Follow, err)
 	}
 }
 

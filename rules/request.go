@@ -72,6 +72,9 @@ func (q *Request) begin(e *eval.Evaluation) {
 // nothing is spent.
 type Budget struct{ budget snapshot.Budget }
 
+// Over reports whether it did not suffice for the last decision.
+func (b *Budget) Over() bool { return b.budget.Over }
+
 // A Decision is the answer to a request.
 type Decision struct {
 	Allow bool

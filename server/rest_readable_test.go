@@ -100,6 +100,27 @@ func TestReadableListing(t *testing.T) {
 	}
 }
 
+// TestReadableListingIsBounded: a page ends where its rules have looked at as much as one operation
+// may, and the next one goes on there. A child that is too much alone is denied, as it is to a GET.
+func TestReadableListingIsBounded(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	text := strings.Repeat("x", 900_000)
+	rooms := map[string]any{"d": strings.Repeat("x", 3_000_000)}
+	for _, key := range []string{"a", "b", "c", "e", "f"} {
+		rooms[key] = text
+	}
+	data, _ := json.Marshal(map[string]any{"rooms": rooms})
+	ts.admin("PUT", "/.json", string(data))
+	ts.admin("PUT", "/.settings/rules.json", `{"rules":{"rooms":{"$r":{".read":"data.val().matches(/^x+$/)"}}}}`)
+	keys, pages := readablePages(t, ts, "/rooms.json?readable=true&shallow=true", "")
+	if !slices.Equal(keys, []string{"a", "b", "c", "e", "f"}) || pages < 4 {
+		t.Errorf("%d pages with %q", pages, keys)
+	}
+	if r := ts.do(call{"GET", "/rooms/d.json", nil, ""}); r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a GET of the one that is too much: %d", r.StatusCode)
+	}
+}
+
 func TestReadableListingRefuses(t *testing.T) {
 	ts := readableRooms(t)
 	next := ts.do(call{"GET", "/rooms.json?readable=true&limitToFirst=2", nil, ""}).Header.Get(headerNext)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -155,7 +156,7 @@ const (
 // Readable returns those of the children in a query's window that the caller may read, where the
 // node as a whole may not be read (REST §19.5). The query orders by key and has a limit of at most
 // MaxPage. Each child is decided like a read of its own, 20 times as many as the limit and 1,000
-// at most. That nothing may be read is no error; else errors are those of Get. No observer is
+// at most, and no more than rules may look at for one operation. That nothing may be read is no error; else errors are those of Get. No observer is
 // told of these decisions.
 func Readable(ctx context.Context, d *Database, r Read) (page access.Readable, err error) {
 	began := d.watchers.Begin()
@@ -196,6 +197,7 @@ func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *access.
 	if err != nil {
 		return nil, whole, err
 	}
+	s.Budget = new(rules.Budget) // of all children of the page
 	for i, e := range entries {
 		if i == most || len(window) == r.Query.Limit {
 			page.Next = entries[i-1].Key
@@ -204,6 +206,12 @@ func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *access.
 		shown, err := d.shows(ctx, s, r, e.Key, whole)
 		if err != nil {
 			return nil, whole, err
+		}
+		if s.Budget.Over() {
+			// The next page has the whole of it for this child. If that is not enough, the
+			// rule is false as for any other read.
+			page.Next = entries[max(i-1, 0)].Key
+			break
 		}
 		if shown {
 			window, page.Keys = append(window, e), append(page.Keys, e.Key)
