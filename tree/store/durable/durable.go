@@ -8,6 +8,7 @@ package durable
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,6 +58,14 @@ func NoRoomCause(err error) string {
 	return ""
 }
 
+// NoRoomFor says that a disk takes no new file, with the reason of an error of NoRoom.
+func NoRoomFor(what string, err error) string {
+	if errors.Is(err, syscall.EROFS) {
+		return "the file system is read-only: there can be no " + what
+	}
+	return "there is no room for a " + what
+}
+
 // Unwritable reports NoRoom, or that this process may not write there.
 func Unwritable(err error) bool { return NoRoom(err) || errors.Is(err, fs.ErrPermission) }
 
@@ -81,27 +90,25 @@ func MkdirAll(dir string, perm fs.FileMode) error {
 	return SyncDir(parent)
 }
 
-// Create makes a file that has its content as soon as it has its name. The error
-// wraps fs.ErrExist if there is a file of that name.
+// Create makes a file that has its content as soon as it has its name. Its permissions are
+// perm less the umask. The error wraps fs.ErrExist if there is a file of that name.
 func Create(file string, content []byte, perm fs.FileMode) error {
 	return write(file, content, perm, link)
 }
 
-// Replace is Create for a file that may exist. It is replaced as a whole.
+// Replace is Create for a file that may exist. It is replaced as a whole, and keeps those of
+// its permissions that are in perm.
 func Replace(file string, content []byte, perm fs.FileMode) error {
 	return write(file, content, perm, os.Rename)
 }
 
 func write(file string, content []byte, perm fs.FileMode, publish func(from, to string) error) error {
 	dir := filepath.Dir(file)
-	f, err := os.CreateTemp(dir, ".new-*")
+	f, err := OpenFor(file, filepath.Join(dir, ".new-"+rand.Text()), os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteAt(content, 0)
-	if err == nil && runtime.GOOS != "windows" {
-		err = f.Chmod(perm)
-	}
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = publish(f.Name(), file)
@@ -113,6 +120,23 @@ func write(file string, content []byte, perm fs.FileMode, publish func(from, to 
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// OpenFor makes part, which is to get the name of file, for reading and writing. It has the
+// permissions of file that are in perm, or perm less the umask if there is no such file.
+func OpenFor(file, part string, flag int, perm fs.FileMode) (*os.File, error) {
+	old, missing := os.Stat(file)
+	if missing == nil {
+		perm &= old.Mode() | 0o200 // Rename opens it to sync it
+	}
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|flag, perm)
+	if err != nil || missing != nil || runtime.GOOS == "windows" {
+		return f, err
+	}
+	if err := f.Chmod(perm); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(part))
+	}
+	return f, nil
 }
 
 // link gives a complete file its name, which no file may have. Where the file

@@ -24,6 +24,10 @@ func TestCreateAndReplace(t *testing.T) {
 	if err := Replace(file, []byte("three"), 0o640); err != nil {
 		t.Fatal(err)
 	}
+	want(t, dir, "secret", "three", 0o600)
+	if err := errors.Join(os.Chmod(file, 0o662), Replace(file, []byte("three"), 0o640)); err != nil {
+		t.Fatal(err)
+	}
 	want(t, dir, "secret", "three", 0o640)
 	if err := Link(file, file+".kept"); err != nil {
 		t.Fatal(err)

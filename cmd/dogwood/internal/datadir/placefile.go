@@ -25,14 +25,15 @@ func WriteFile(name string, mode fs.FileMode, emit func(io.Writer) error) error 
 	return PlaceFile(name, mode, emit, func(string) error { return nil })
 }
 
-// PlaceFile writes a file under a temporary name, has it checked, and gives it its name. If
-// anything fails, it removes the temporary file.
+// PlaceFile writes a file under a temporary name, has it checked, and gives it its name. An
+// existing file keeps its permissions, as with durable.Replace. If anything fails, PlaceFile
+// removes the temporary file.
 func PlaceFile(name string, mode fs.FileMode, emit func(io.Writer) error, check func(part string) error) error {
 	if err := NeedDirectory(name); err != nil {
 		return err
 	}
 	part := name + store.PartSuffix
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
+	f, err := durable.OpenFor(name, part, os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}

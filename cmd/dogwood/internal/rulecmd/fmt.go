@@ -3,7 +3,6 @@ package rulecmd
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -76,9 +75,5 @@ func replaceFile(file, text string) error {
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	return durable.Replace(file, []byte(text), info.Mode().Perm())
+	return durable.Replace(file, []byte(text), 0o777)
 }
