@@ -18,7 +18,8 @@ import (
 const every = time.Second
 
 // A disk is looked at as having room again when it has a part of what is to be kept more than
-// that, so that writes do not stop and begin with each file that others write.
+// that, so that writes do not stop and begin with each file that others write. Until then it
+// is short, and a file has to make up for that part, too.
 const againPart = 16
 
 // Uses of a disk, as metrics name them.
@@ -35,6 +36,8 @@ type Disk struct {
 	Size  int64
 	Least int64 // bytes that are to be free; 0: none
 	Short bool  // it has less, so writes stop
+
+	missing int64 // bytes until it is not short
 }
 
 // Options say what to watch.
@@ -119,7 +122,7 @@ func (w *Watch) disk(use, dir string, s Stat) Disk {
 	if w.wasShort(use) {
 		enough += d.Least / againPart
 	}
-	d.Short = d.Free < enough
+	d.Short, d.missing = d.Free < enough, enough-d.Free
 	return d
 }
 
@@ -139,7 +142,7 @@ func (w *Watch) judge(seen []Disk) {
 		if !d.Short || now != nil {
 			continue
 		}
-		now = &durable.ShortError{Dir: d.Dir, Free: d.Free, Least: d.Least, Missing: d.Least - d.Free}
+		now = &durable.ShortError{Dir: d.Dir, Free: d.Free, Least: d.Least, Missing: d.missing}
 		if d.Use == UseLog { // nothing in the files of databases makes up for that
 			now.Missing = math.MaxInt64
 		}
@@ -147,7 +150,7 @@ func (w *Watch) judge(seen []Disk) {
 	before := w.short.Swap(now)
 	switch {
 	case before == nil && now != nil:
-		w.o.To.Error("writes stop: a disk has less room than --min-free keeps; deletes, rules and reads go on, and writes when there is room again",
+		w.o.To.Error("writes stop: a disk has less room than --min-free keeps; deletes, rules and reads go on, writes to a file that has as much free inside, and all writes when there is room again",
 			"dir", now.Dir, "free", Text(now.Free), "min_free", Text(now.Least))
 	case before != nil && now == nil:
 		w.o.To.Info("writes go on: there is room again", "dir", before.Dir)

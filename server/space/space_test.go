@@ -33,8 +33,9 @@ func TestShort(t *testing.T) {
 		{500 * mib, -1},
 		{160 * mib, -1},
 		{159 * mib, 1 * mib},
-		{0, 160 * mib},
-		{165 * mib, -5 * mib}, // not enough more
+		{159 * mib, 11 * mib},
+		{0, 170 * mib},
+		{165 * mib, 5 * mib}, // not enough more
 		{170 * mib, -1},
 		{165 * mib, -1},
 		{10 * mib, 150 * mib},
