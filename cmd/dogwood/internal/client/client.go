@@ -239,18 +239,24 @@ func (c *Client) Server() string { return c.base.Scheme + "://" + c.base.Host }
 
 // Call sends a request and copies the answer to w.
 func (c *Client) Call(r *http.Request, w io.Writer) error {
+	_, err := c.call(r, w)
+	return err
+}
+
+// call is Call and returns the header of the answer.
+func (c *Client) call(r *http.Request, w io.Writer) (http.Header, error) {
 	resp, err := c.do(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(w, resp.Body); err != nil {
 		if r.Context().Err() != nil {
-			return console.ErrInterrupted
+			return nil, console.ErrInterrupted
 		}
-		return fmt.Errorf("the answer broke off: %w", err)
+		return nil, fmt.Errorf("the answer broke off: %w", err)
 	}
-	return nil
+	return resp.Header, nil
 }
 
 // Read sends a request and reads the JSON of the answer into v. what names it in an error.
@@ -342,6 +348,8 @@ func (c *Client) Refusal(resp *http.Response) *ServerError {
 		e.advice = "pass the admin secret with --secret-file or in DOGWOOD_SECRET (--owner on a development server)"
 	case e.Status == http.StatusUnauthorized:
 		e.advice = "the server does not accept this secret"
+	case e.Status == http.StatusNotFound && strings.HasPrefix(e.text, "There is no such "):
+		// It is not the database that is missing.
 	case e.Status == http.StatusNotFound && c.Namespace != "":
 		e.advice = fmt.Sprintf("is there a database %q on this server? --namespace names another", c.Namespace)
 	case e.Status == http.StatusNotFound:
@@ -350,7 +358,7 @@ func (c *Client) Refusal(resp *http.Response) *ServerError {
 		e.advice = "export writes the values of a database to a file, and dev --data keeps it in one"
 	case e.Status/100 == 3:
 		e.advice = "the database is at " + resp.Header.Get("Location")
-	case e.Status == http.StatusServiceUnavailable:
+	case e.Status == http.StatusServiceUnavailable && !strings.Contains(e.text, "read-only"):
 		e.advice = "try again"
 	}
 	return e

@@ -1,8 +1,11 @@
 package client
 
 import (
+	"fmt"
 	"io"
+	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 )
@@ -28,5 +31,18 @@ func (c *Client) Write(e *console.Env, method, path string, query url.Values, p 
 	if err != nil {
 		return err
 	}
-	return c.Call(r, io.Discard)
+	return c.CallWrite(e, r, io.Discard)
+}
+
+// CallWrite is Call for a write. It says on standard error if definitions corrected the write.
+func (c *Client) CallWrite(e *console.Env, r *http.Request, w io.Writer) error {
+	header, err := c.call(r, w)
+	if n, bad := strconv.Atoi(header.Get("X-Dogwood-Kept")); err == nil && bad == nil && n > 0 {
+		kept := "1 place is kept by a definition"
+		if n > 1 {
+			kept = fmt.Sprintf("%d places are kept by definitions", n)
+		}
+		fmt.Fprintln(e.Stderr, kept+"; the write was corrected. See dogwood data explain")
+	}
+	return err
 }

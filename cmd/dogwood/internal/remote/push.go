@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,9 +42,13 @@ func (c *Push) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	var answer struct{ Name string }
-	if err := db.Read(r, "key of the child", &answer); err != nil {
+	var text bytes.Buffer
+	if err := db.CallWrite(e, r, &text); err != nil {
 		return err
+	}
+	var answer struct{ Name string }
+	if err := json.Unmarshal(text.Bytes(), &answer); err != nil {
+		return fmt.Errorf("key of the child: %w", err)
 	}
 	if answer.Name == "" {
 		return errors.New("the server did not say which key it made")
