@@ -51,7 +51,7 @@ type Command struct {
 	Pid        int    `group:"Server" help:"Process id of the server if it runs here, to report its memory and processor time." env:"-" placeholder:"PID"`
 	Spawn      string `group:"Server" help:"Start a server for each run: serve or dev, with data in a new directory on disk, or bare, which keeps nothing and shows what the machine allows." enum:",serve,dev,bare" default:"" placeholder:"serve|dev|bare" env:"-"`
 	SpawnDir   string `group:"Server" help:"Where to create that directory; the system's temporary directory if it is not given." type:"path" placeholder:"DIR" env:"-"`
-	Force      bool   `group:"Server" help:"Load a database that is not empty. Its data may be overwritten and its rules are replaced." env:"-"`
+	Force      bool   `group:"Server" aliases:"yes" help:"Load a database that is not empty; --yes is another name. Its data may be overwritten and its rules are replaced." env:"-"`
 	Keep       bool   `group:"Server" help:"Leave the data in the database." env:"-"`
 
 	Duration time.Duration  `group:"Load" help:"How long to measure; 10s if there is no --count either." env:"-"`

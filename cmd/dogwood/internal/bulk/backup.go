@@ -53,7 +53,7 @@ func (c *Backup) Run(e *console.Env) error {
 	if err := datadir.PlaceFile(c.File, 0o600, emit, func(part string) error { return checks.Copy(e.Ctx, part) }); err != nil {
 		return err
 	}
-	e.Say("Backed up to %s.", c.File)
+	e.Done("Backed up %s to %s (%s)", databaseOf(c.OfflineFlags, c.Flags, c.Namespace), c.File, sizeOf(c.File))
 	return nil
 }
 

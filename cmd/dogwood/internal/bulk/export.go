@@ -41,6 +41,19 @@ Examples:
 }
 
 func (c *Export) Run(e *console.Env) error {
+	if err := c.write(e); err != nil {
+		return err
+	}
+	switch {
+	case c.Layout == "firebase":
+		e.Done("Exported the databases to %s", c.File)
+	case c.File != "" && c.File != "-":
+		e.Done("Exported %s of %s to %s (%s)", c.Path, databaseOf(c.OfflineFlags, c.Flags, c.Namespace), c.File, sizeOf(c.File))
+	}
+	return nil
+}
+
+func (c *Export) write(e *console.Env) error {
 	path, err := tree.ParsePath(c.Path)
 	if err != nil {
 		return err

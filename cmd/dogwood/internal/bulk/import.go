@@ -29,7 +29,7 @@ type Import struct {
 	Path   string `arg:"" help:"Path in the database."`
 	File   string `arg:"" help:"File that holds JSON, compressed with gzip or not; - is standard input. With --layout firebase, a directory."`
 	DryRun bool   `help:"Read the file, report errors in it, and change nothing." env:"-"`
-	Force  bool   `short:"f" help:"Do not ask for confirmation. Only users at a terminal are asked." env:"-"`
+	console.Sure
 	Layout string `help:"Layout of what is imported: json, or firebase for the directory that \"firebase emulators:export\" makes." enum:"json,firebase" default:"json"`
 	datadir.OfflineFlags
 	client.Flags
@@ -39,7 +39,7 @@ func (Import) Help() string {
 	return `Replaces everything at the path with the file, which may be of any size: neither this
 command nor the server has all of it in memory. Readers see all of it or nothing; if
 the import fails, nothing changes. Only administrators may import, and rules do not
-apply. Server values ({".sv": …}) are refused.
+apply. Server values ({".sv": …}) are refused. Only users at a terminal are asked.
 
 With --data, the file goes into the data directory, on which no server may be running.
 The directory and the database are created if they do not exist.
@@ -48,7 +48,7 @@ Examples:
 
   dogwood import / backup.json --secret-file dogwood-data/admin-secret
   dogwood import /rooms rooms.json.gz --dry-run
-  gunzip < backup.json.gz | dogwood import / - --force
+  gunzip < backup.json.gz | dogwood import / - --yes
   dogwood import / backup.json --data /var/lib/dogwood --namespace shop
   dogwood import / ./saved-data --layout firebase --owner`
 }
@@ -67,14 +67,20 @@ func (c *Import) Run(e *console.Env) error {
 			return err
 		}
 	}
-	if !c.DryRun && !c.Force {
+	if !c.DryRun && !c.IsSure() {
 		if err := e.Confirm(fmt.Sprintf("This replaces everything at %s.", path)); err != nil {
 			return err
 		}
 	}
 	for _, src := range sources {
-		if err := c.importFile(e, path, src); err != nil {
+		size, err := c.importFile(e, path, src)
+		switch {
+		case err != nil:
 			return err
+		case c.DryRun:
+			e.Say("%s can be imported.", src.file)
+		default:
+			e.Done("Imported %s into %s of %s (%s)", src.file, path, databaseOf(c.OfflineFlags, c.Flags, src.ns), console.FormatBytes(size))
 		}
 	}
 	return nil
@@ -83,10 +89,11 @@ func (c *Import) Run(e *console.Env) error {
 // An importSource is a file and the database that it goes into.
 type importSource struct{ file, ns string }
 
-func (c *Import) importFile(e *console.Env, path tree.Path, src importSource) error {
+// importFile imports one file, and returns how many bytes it has.
+func (c *Import) importFile(e *console.Env, path tree.Path, src importSource) (size int64, err error) {
 	r, err := datadir.OpenBulk(e, src.file)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer r.Close()
 	stop := console.ShowProgress(e, r.Done.Load, r.Size)
@@ -101,14 +108,9 @@ func (c *Import) importFile(e *console.Env, path tree.Path, src importSource) er
 	}
 	stop()
 	if err != nil {
-		return importError(e, src.file, err)
+		return 0, importError(e, src.file, err)
 	}
-	if c.DryRun {
-		e.Say("%s can be imported.", src.file)
-	} else {
-		e.Say("Imported %s.", console.FormatBytes(r.Done.Load()))
-	}
-	return nil
+	return r.Done.Load(), nil
 }
 
 // importError names the file if that is what is wrong.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
@@ -22,18 +23,18 @@ type Restore struct {
 	File string `arg:"" help:"File that backup made, compressed with gzip or not; - is standard input."`
 	datadir.Flag
 	Namespace string `help:"Database to restore it as, \"default\" if it is not given." aliases:"ns,instance" placeholder:"NAME"`
-	Force     bool   `short:"f" help:"Replace an existing database. Its file is kept under another name." env:"-"`
+	console.Sure
 }
 
 func (Restore) Help() string {
 	return `Puts a backup into a data directory, on which no server may be running. The backup is
-verified first. An existing database is replaced only with --force, and its file stays
+verified first. An existing database is replaced only with --yes, and its file stays
 in the directory under another name.
 
 Examples:
 
   dogwood restore shop.db --data /var/lib/dogwood --namespace shop
-  dogwood restore backups/shop-20260301T020000Z.db --namespace shop --force
+  dogwood restore backups/shop-20260301T020000Z.db --namespace shop --yes
   ssh vault 'cat shop.db.gz' | dogwood restore - --namespace shop`
 }
 
@@ -70,7 +71,7 @@ func (c *Restore) Run(e *console.Env) (err error) {
 	if kept != "" {
 		fmt.Fprintf(e.Stdout, "The previous database is now %s\n", kept)
 	}
-	e.Say("Restored %s.", file)
+	e.Done("Restored the database %s in %s (%s)", strings.TrimSuffix(filepath.Base(file), ".db"), file, sizeOf(file))
 	return nil
 }
 
@@ -102,8 +103,8 @@ func (c *Restore) claim(file string) (release func(), err error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return func() {}, nil
 	}
-	if !c.Force {
-		return nil, fmt.Errorf("%s exists; --force replaces it and keeps the old file under another name", file)
+	if !c.IsSure() {
+		return nil, fmt.Errorf("%s exists; --yes replaces it and keeps the old file under another name", file)
 	}
 	if _, needs, err := store.InLog(file); err == nil && needs {
 		// The file is kept under another name, and is to be complete without the log.
@@ -137,7 +138,7 @@ func keepAside(file string) (string, error) {
 	case errors.Is(err, os.ErrExist):
 		return "", fmt.Errorf("%s exists already", filepath.Base(kept))
 	case err != nil:
-		return "", fmt.Errorf("the existing database cannot be kept: %w; move it away and restore without --force", err)
+		return "", fmt.Errorf("the existing database cannot be kept: %w; move it away and restore without --yes", err)
 	}
 	return kept, nil
 }

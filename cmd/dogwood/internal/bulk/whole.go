@@ -58,7 +58,7 @@ func (s Saved) Load(e *console.Env, to client.Flags) error {
 	for _, dry := range []bool{true, false} {
 		c := &Import{DryRun: dry, Flags: to}
 		for _, source := range sources {
-			if err := c.importFile(e, tree.Path{}, source); err != nil {
+			if _, err := c.importFile(e, tree.Path{}, source); err != nil {
 				return err
 			}
 		}
@@ -71,7 +71,7 @@ func (s Saved) Load(e *console.Env, to client.Flags) error {
 func (s Saved) Save(e *console.Env, from client.Flags) error {
 	c := &Export{Path: "/", File: string(s), Layout: "json", Flags: from}
 	if s.IsFile() {
-		return c.Run(e)
+		return c.write(e)
 	}
 	c.Namespace = ""
 	names, err := c.namespaces(e.Ctx)

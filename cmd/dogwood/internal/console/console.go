@@ -17,6 +17,8 @@ type Env struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+
+	Warnings []string // about the command line, for the log of a server
 }
 
 // EnvPrefix begins the names of the variables that stand for flags.
@@ -50,19 +52,21 @@ func (e *Env) Say(format string, args ...any) {
 	}
 }
 
+// Done says on standard error what a command has done, in scripts too.
+func (e *Env) Done(format string, args ...any) { fmt.Fprintf(e.Stderr, format+".\n", args...) }
+
 // Confirm asks before something is lost, if there is a person to ask.
 func (e *Env) Confirm(question string) error {
 	if !IsTerminal(e.Stdin) {
 		return nil
 	}
-	return e.Ask(question, "--force")
+	return e.Ask(question)
 }
 
-// Ask asks before something is lost. flag is what does not ask. Without a person to ask, the
-// flag is required.
-func (e *Env) Ask(question, flag string) error {
+// Ask asks before something is lost. Without a person to ask, --yes is required.
+func (e *Env) Ask(question string) error {
 	if !IsTerminal(e.Stdin) {
-		return fmt.Errorf("%s Nothing was changed, since there is no terminal to ask on; %s does not ask", question, flag)
+		return fmt.Errorf("%s Nothing was changed, since there is no terminal to ask on; --yes does not ask", question)
 	}
 	fmt.Fprintf(e.Stderr, "%s Go on? [y/N] ", question)
 	answered := make(chan string, 1)
@@ -72,7 +76,7 @@ func (e *Env) Ask(question, flag string) error {
 		if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
 			return nil
 		}
-		return fmt.Errorf("nothing was changed; %s does not ask", flag)
+		return errors.New("nothing was changed; --yes does not ask")
 	case <-e.Ctx.Done():
 		fmt.Fprintln(e.Stderr)
 		return ErrInterrupted

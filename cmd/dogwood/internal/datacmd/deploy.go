@@ -24,14 +24,14 @@ type deployCommand struct {
 	File    string `arg:"" optional:"" help:"Data document, or a firebase.json that names it; if it is not given, that of the working directory."`
 	DryRun  bool   `help:"Only have the server check it, and print what it costs and finds."`
 	Comment string `short:"m" help:"Text to keep with the version." placeholder:"TEXT"`
-	Yes     bool   `short:"y" help:"Do not ask for confirmation. Required where there is no terminal." env:"-"`
+	console.Sure
 	client.Flags
 }
 
 func (deployCommand) Help() string {
 	return `Prints what the document changes, what each new definition costs a write, and what it
 finds in the database: nodes, places to be written or removed, and conflicts, which make
-it fail. It asks before the document is put in force. If there are errors, or another
+it fail. It asks before the document is put in force, and needs --yes where there is no terminal. If there are errors, or another
 document was deployed meanwhile, the one in force stays. A document with an empty "define"
 ends all definitions; what they kept becomes ordinary data.
 
@@ -90,8 +90,8 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 	if err := printChanges(e.Stdout, file, current, d, found); err != nil || c.DryRun {
 		return err
 	}
-	if !c.Yes {
-		if err := e.Ask(fmt.Sprintf("This puts the data document of %s in force%s.", file, versioned.InDatabase(db)), "--yes"); err != nil {
+	if !c.IsSure() {
+		if err := e.Ask(fmt.Sprintf("This puts the data document of %s in force%s.", file, versioned.InDatabase(db))); err != nil {
 			return err
 		}
 	}
@@ -112,6 +112,7 @@ func printUnfinished(e *console.Env, db *client.Client) error {
 	if err != nil {
 		return nil
 	}
+	failed := failures(list)
 	list = slices.DeleteFunc(list, func(s status) bool { return s.State == "ready" || s.State == "off" })
 	if len(list) == 0 {
 		return nil
@@ -122,7 +123,7 @@ func printUnfinished(e *console.Env, db *client.Client) error {
 	if err := printStatus(e.Stdout, list); err != nil {
 		return err
 	}
-	return failures(list)
+	return failed
 }
 
 // upload sends a document to a server, to be checked or put in force.

@@ -1,6 +1,8 @@
 package datacmd
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -166,10 +168,30 @@ func (c *nameFlags) call(e *console.Env, verb, done string) error {
 		return err
 	}
 	if err := db.Call(r, io.Discard); err != nil {
-		return err
+		return c.missing(e, db, err)
 	}
 	_, err = fmt.Fprintf(e.Stdout, "%s %s%s.\n", c.Name, done, versioned.InDatabase(db))
 	return err
+}
+
+// maxNamed is how many definitions an error names.
+const maxNamed = 20
+
+// missing adds to the answer that there is no such thing which definitions there are.
+func (c *nameFlags) missing(e *console.Env, db *client.Client, err error) error {
+	answer := (*client.ServerError)(nil)
+	if !errors.As(err, &answer) || answer.Status != http.StatusNotFound {
+		return err
+	}
+	list, listErr := statusOf(e, db)
+	if listErr != nil { // it is the database that is missing
+		return err
+	}
+	var names []string
+	for _, s := range list {
+		names = append(names, console.Printable(s.Name))
+	}
+	return fmt.Errorf("there is no definition %q%s; there are: %s", c.Name, versioned.InDatabase(db), cmp.Or(console.List(names, maxNamed, ", "), "none"))
 }
 
 type pauseCommand struct{ nameFlags }

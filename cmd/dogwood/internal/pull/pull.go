@@ -24,7 +24,7 @@ type Command struct {
 	Into     string `help:"Replace this database of a Dogwood server, and write no file." env:"-" placeholder:"DATABASE"`
 	AuthFile string `help:"File that holds a credential of an administrator for the source: a database secret, or an access token of Google." type:"path" env:"-" placeholder:"FILE"`
 	PartSize int64  `help:"Most bytes of one answer. A larger value is read in parts." default:"268435456" env:"-" placeholder:"BYTES"`
-	Force    bool   `short:"f" help:"Do not ask for confirmation before --into replaces a database. Only users at a terminal are asked." env:"-"`
+	console.Sure
 	client.Flags
 }
 
@@ -97,7 +97,7 @@ func (c *Command) pull(e *console.Env, r *reader) error {
 	}
 	switch {
 	case c.Into != "":
-		return bulk.ImportFrom(e, c.Flags, c.Into, c.Force, emit)
+		return bulk.ImportFrom(e, c.Flags, c.Into, c.IsSure(), emit)
 	case c.File == "-":
 		return console.PrintTo(e.Stdout, emit)
 	case strings.HasSuffix(c.File, ".gz"):

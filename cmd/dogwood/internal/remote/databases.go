@@ -166,12 +166,12 @@ func (c *createDatabase) Run(e *console.Env) error {
 
 type dropDatabase struct {
 	Name string `arg:"" help:"The database."`
-	Yes  bool   `short:"y" help:"Do not ask for confirmation. Required where there is no terminal." env:"-"`
+	console.Sure
 	client.Flags
 }
 
 func (dropDatabase) Help() string {
-	return `Says what is in the database and asks first. Then its clients are disconnected, and its
+	return `Says what is in the database and asks first; --yes is required where there is no terminal. Then its clients are disconnected, and its
 file is renamed to NAME.db.dropped-TIME in the data directory. That file is deleted by
 "dogwood databases purge" and by nothing else. "dogwood restore" puts it back, as it does
 with a backup. The default database, and those that --namespace names, cannot be dropped.
@@ -192,10 +192,10 @@ func (c *dropDatabase) Run(e *console.Env) error {
 	if err := ask(e, server, http.MethodGet, path, "", missing, &d); err != nil {
 		return err
 	}
-	if !c.Yes {
+	if !c.IsSure() {
 		question := fmt.Sprintf("This drops the database %s of %s: %s, %s at its root, %s, %s.", c.Name, server.Server(),
 			console.FormatBytes(d.Bytes), children(d.Children), console.Count(d.Connections, "connection"), console.Count(d.Listens, "listen"))
-		if err := e.Ask(question, "--yes"); err != nil {
+		if err := e.Ask(question); err != nil {
 			return err
 		}
 	}
@@ -220,12 +220,13 @@ func children(n int) string {
 
 type purgeDatabase struct {
 	File string `arg:"" help:"The file, as the list names it."`
-	Yes  bool   `short:"y" help:"Do not ask for confirmation. Required where there is no terminal." env:"-"`
+	console.Sure
 	client.Flags
 }
 
 func (purgeDatabase) Help() string {
-	return `Deletes the file. The data of the database are lost, unless there is a backup.
+	return `Deletes the file. The data of the database are lost, unless there is a backup. It asks
+first; --yes is required where there is no terminal.
 
 Examples:
 
@@ -237,8 +238,8 @@ func (c *purgeDatabase) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	if !c.Yes {
-		if err := e.Ask(fmt.Sprintf("This deletes %s of %s.", c.File, server.Server()), "--yes"); err != nil {
+	if !c.IsSure() {
+		if err := e.Ask(fmt.Sprintf("This deletes %s of %s.", c.File, server.Server())); err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 // Remove deletes a value.
 type Remove struct {
-	Path  string `arg:"" help:"Path in the database; / is everything."`
-	Force bool   `short:"f" aliases:"yes" help:"Do not ask for confirmation; --yes is another name. Users at a terminal are asked, and / needs it elsewhere." env:"-"`
+	Path string `arg:"" help:"Path in the database; / is everything."`
+	console.Sure
 	client.TriggerFlags
 	client.Flags
 }
@@ -39,7 +39,7 @@ func (c *Remove) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	if !c.Force {
+	if !c.IsSure() {
 		if isRoot(c.Path) && !console.IsTerminal(e.Stdin) {
 			return ErrNeedsYes
 		}

@@ -13,19 +13,19 @@ import (
 type Set struct {
 	Path string `arg:"" help:"Path in the database."`
 	client.DataFlags
-	Force bool `short:"f" aliases:"yes" help:"Do not ask for confirmation; --yes is another name. Users at a terminal are asked, and null at / needs it elsewhere." env:"-"`
+	console.Sure
 	client.TriggerFlags
 	client.Flags
 }
 
 func (Set) Help() string {
-	return `Replaces everything at the path. On a terminal, it asks first.
+	return `Replaces everything at the path. On a terminal, it asks first; elsewhere, null at / needs --yes.
 
 Examples:
 
   dogwood set /rooms/lobby/name '"The lobby"'
   dogwood set /rooms/lobby -d '{"name": "The lobby", "open": true}'
-  dogwood set / backup.json --force
+  dogwood set / backup.json --yes
   gunzip < backup.json.gz | dogwood set /
   dogwood set /visits '{".sv": {"increment": 1}}'
   dogwood set /.settings/rules rules.json --secret-file dogwood-data/admin-secret`
@@ -36,7 +36,7 @@ func (c *Set) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	if !c.Force {
+	if !c.IsSure() {
 		deletes := c.Source == "null" || c.Data != nil && strings.TrimSpace(*c.Data) == "null"
 		if deletes && isRoot(c.Path) && !console.IsTerminal(e.Stdin) {
 			return ErrNeedsYes

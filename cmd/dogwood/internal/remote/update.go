@@ -12,7 +12,7 @@ import (
 type Update struct {
 	Path string `arg:"" help:"Path in the database."`
 	client.DataFlags
-	Force bool `short:"f" hidden:"" help:"Accepted for scripts; update does not ask." env:"-"`
+	Force bool `short:"f" aliases:"yes" hidden:"" help:"Accepted for scripts; update does not ask." env:"-"`
 	client.TriggerFlags
 	client.Flags
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/remote"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -146,7 +147,7 @@ func (s *session) set(line string) error {
 	if err := s.confirm(path, *data.Data == "null", s.yes); err != nil {
 		return err
 	}
-	return (&remote.Set{Path: path, DataFlags: data, Force: true, Flags: s.flags}).Run(s.Env)
+	return (&remote.Set{Path: path, DataFlags: data, Sure: console.Sure{Yes: true}, Flags: s.flags}).Run(s.Env)
 }
 
 func (s *session) update(line string) error {
@@ -173,13 +174,14 @@ func (s *session) remove(line string) error {
 	if err != nil {
 		return err
 	}
-	if rest != "" && rest != "--yes" {
+	sure := rest == "--yes" || rest == "--force"
+	if rest != "" && !sure {
 		return fmt.Errorf("%q is too much", rest)
 	}
-	if err := s.confirm(path.String(), true, s.yes || rest == "--yes"); err != nil {
+	if err := s.confirm(path.String(), true, s.yes || sure); err != nil {
 		return err
 	}
-	return (&remote.Remove{Path: path.String(), Force: true, Flags: s.flags}).Run(s.Env)
+	return (&remote.Remove{Path: path.String(), Sure: console.Sure{Yes: true}, Flags: s.flags}).Run(s.Env)
 }
 
 // confirm asks before the whole database is deleted.

@@ -15,7 +15,7 @@ import (
 // Command reads lines and carries them out.
 type Command struct {
 	Path string `arg:"" optional:"" default:"/" help:"Path to begin at; the root if it is not given."`
-	Yes  bool   `help:"Delete whole databases without being asked." env:"-"`
+	console.Sure
 	client.Flags
 }
 
@@ -42,7 +42,7 @@ func (c *Command) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
-	s := &session{Env: e, flags: c.Flags, db: db, at: at, yes: c.Yes}
+	s := &session{Env: e, flags: c.Flags, db: db, at: at, yes: c.IsSure()}
 	if console.IsTerminal(e.Stdin) && console.IsTerminal(e.Stdout) {
 		return s.interact()
 	}

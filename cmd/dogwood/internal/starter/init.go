@@ -22,14 +22,14 @@ var names = []string{"firebase.json", "database.rules.json", "database.rules-tes
 
 // Init writes the files of a new project.
 type Init struct {
-	Dir   string `arg:"" optional:"" default:"." help:"Directory of the project, the working directory if it is not given. It is created." type:"path" placeholder:"DIR"`
-	Port  uint16 `help:"Port of the development server, which goes into firebase.json." default:"9000" env:"-"`
-	Force bool   `short:"f" help:"Replace files that are there, without asking." env:"-"`
+	Dir  string `arg:"" optional:"" default:"." help:"Directory of the project, the working directory if it is not given. It is created." type:"path" placeholder:"DIR"`
+	Port uint16 `help:"Port of the development server, which goes into firebase.json." default:"9000" env:"-"`
+	console.Sure
 }
 
 func (Init) Help() string {
 	return `Writes firebase.json, rules with tests, and data to begin with, and says what to do next.
-Users at a terminal are asked before files are replaced. Without a terminal and --force,
+Users at a terminal are asked before files are replaced. Without a terminal and --yes,
 nothing is replaced: if one of the files is there, none is written.
 
 Examples:
@@ -47,9 +47,9 @@ func (c *Init) Run(e *console.Env) error {
 		return err
 	}
 	switch {
-	case len(there) == 0 || c.Force:
+	case len(there) == 0 || c.IsSure():
 	case !console.IsTerminal(e.Stdin):
-		return fmt.Errorf("%s: there already; nothing was written. Choose another directory, or replace them with --force", strings.Join(there, ", "))
+		return fmt.Errorf("%s: there already; nothing was written. Choose another directory, or replace them with --yes", strings.Join(there, ", "))
 	default:
 		if err := e.Confirm(fmt.Sprintf("This replaces %s.", strings.Join(there, ", "))); err != nil {
 			return err
