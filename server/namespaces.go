@@ -131,7 +131,7 @@ func savedNamespaces(o Options) (names []string, err error) {
 		case ok && validNamespace(name):
 			names = append(names, name)
 		case ok:
-			o.Log.Warn("file is no database", "dir", o.Dir, "file", e.Name())
+			o.Log.Info("not served: a database has another name; dogwood restore takes a backup", "dir", o.Dir, "file", e.Name())
 		}
 	}
 	return names, err

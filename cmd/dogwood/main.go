@@ -132,6 +132,9 @@ func run(e *console.Env, args []string) int {
 		fmt.Fprintf(e.Stderr, "dogwood: %s needs a value; see dogwood %s --help\n", flag, k.Selected().Path())
 		return 2
 	}
+	if name := k.Selected().Name; name == "serve" || name == "dev" {
+		e.Warnings = config.UnknownVariables(console.EnvPrefix+"_", func() (*kong.Application, error) { return modelOf(e) })
+	}
 	if err := k.Run(e); err != nil {
 		return e.Fail(err)
 	}

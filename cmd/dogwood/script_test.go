@@ -140,7 +140,7 @@ func start(ts *testscript.TestScript, args []string) error {
 }
 
 // passed are the variables that background processes get from the script.
-var passed = []string{"HOME", "TMPDIR", "PATH", "GORACE", "DOGWOOD_URL", "DOGWOOD_DATA", "DOGWOOD_PORT", "DOGWOOD_HOST", "DOGWOOD_NAMESPACE", "DOGWOOD_SECRET", "DOGWOOD_SECRET_FILE", "XDG_CONFIG_HOME", "DOGWOOD_SERVE_SECRET_FILE"}
+var passed = []string{"HOME", "TMPDIR", "PATH", "GORACE", "DOGWOOD_URL", "DOGWOOD_DATA", "DOGWOOD_PORT", "DOGWOOD_HOST", "DOGWOOD_NAMESPACE", "DOGWOOD_SECRET", "DOGWOOD_SECRET_FILE", "XDG_CONFIG_HOME", "DOGWOOD_SERVE_SECRET_FILE", "DOGWOOD_PROT"}
 
 func runBackground(ts *testscript.TestScript, name string, args []string) error {
 	p := &process{Cmd: exec.Command("dogwood", args...), ended: make(chan error, 1)}

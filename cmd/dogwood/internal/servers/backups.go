@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ type backupFlags struct {
 // minBackupEvery keeps a misspelt time from filling the disk.
 const minBackupEvery = time.Minute
 
-// schedule returns what makes the backups, nil if none were asked for.
-func (f *backupFlags) schedule(log *slog.Logger) (func(context.Context, *server.Server), error) {
+// schedule returns what makes the backups of a data directory, nil if none were asked for.
+func (f *backupFlags) schedule(data string, log *slog.Logger) (func(context.Context, *server.Server), error) {
 	every, keep := orGiven(24*time.Hour, f.BackupEvery), orGiven(7, f.BackupKeep)
 	switch {
 	case f.BackupDir == "" && (f.BackupEvery != nil || f.BackupKeep != nil):
@@ -37,6 +38,8 @@ func (f *backupFlags) schedule(log *slog.Logger) (func(context.Context, *server.
 		return nil, fmt.Errorf("--backup-every %s: at least %s", every, minBackupEvery)
 	case keep < 1:
 		return nil, errors.New("--backup-keep must be at least 1")
+	case isWithin(f.BackupDir, data):
+		return nil, fmt.Errorf("--backup-dir %s: it is in the data directory %s; choose a directory elsewhere, better on another disk", f.BackupDir, data)
 	}
 	parent := filepath.Dir(f.BackupDir)
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +47,7 @@ func (f *backupFlags) schedule(log *slog.Logger) (func(context.Context, *server.
 	}
 	switch err := writable(f.BackupDir); {
 	case durable.NoRoom(err): // there may be when the next one is due
-		log.Error("there is no room for backups", "dir", f.BackupDir, "err", err)
+		log.Error(durable.NoRoomFor("backup", err), "dir", f.BackupDir, "err", err)
 	case err != nil:
 		return nil, fmt.Errorf("--backup-dir: %w", err)
 	}
@@ -65,6 +68,21 @@ func orGiven[T any](otherwise T, given *T) T {
 		return otherwise
 	}
 	return *given
+}
+
+// isWithin reports whether a path is that of a directory, or below it.
+func isWithin(path, dir string) bool {
+	rel, err := filepath.Rel(realPath(dir), realPath(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// realPath returns a path without symbolic links. Its end need not exist.
+func realPath(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if dir := filepath.Dir(path); err != nil && dir != path {
+		return filepath.Join(realPath(dir), filepath.Base(path))
+	}
+	return cmp.Or(real, path)
 }
 
 // writable creates a directory if necessary and returns an error if no files can be created

@@ -32,6 +32,12 @@ func (c *Serve) serves(ns string) bool {
 	return err == nil
 }
 
+// isEmpty reports whether the data directory has no data file.
+func (c *Serve) isEmpty() bool {
+	list, err := os.ReadDir(c.Data)
+	return err == nil && !slices.ContainsFunc(list, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".db" })
+}
+
 // greetDatabases prints what differs from one database to the other.
 func (c *Serve) greetDatabases(w io.Writer) {
 	if c.DefaultNamespace == "" {

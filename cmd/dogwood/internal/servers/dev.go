@@ -195,16 +195,19 @@ func (c *Dev) greet(e *console.Env, base string) {
 %s`, first, base, c.DefaultNamespace, others, data, rules, c.documentLine(), operations, c.commands(base, u.Port()))
 }
 
-// commands returns what to try. It uses the default database. If that has the rules of
-// the sample, the commands pass the token of the owner, and the program, which has no user,
+// commands returns what to try. It uses the default database. If that has rules, the commands
+// pass the token of the owner. If they are those of the sample, the program, which has no user,
 // uses another database.
 func (c *Dev) commands(base, port string) string {
 	path, ns, flag, header := "/", c.DefaultNamespace, "", ""
 	if c.Sample == "chat" {
 		path = "/rooms"
 	}
+	if c.Rules != "" || c.given[ns] > 0 || c.sampleRules[ns] != nil {
+		flag, header = " --owner", "-H 'Authorization: Bearer owner' "
+	}
 	if c.sampleRules[ns] != nil {
-		ns, flag, header = openNamespace, " --owner", "-H 'Authorization: Bearer owner' "
+		ns = openNamespace
 	}
 	return fmt.Sprintf(`Try it:
 
@@ -214,7 +217,7 @@ func (c *Dev) commands(base, port string) string {
   import { initializeApp } from 'firebase/app'
   import { getDatabase, ref, onValue } from 'firebase/database'
   const app = initializeApp({ databaseURL: 'http://localhost:%[5]s?ns=%[6]s' })
-  onValue(ref(getDatabase(app), '%[1]s'), snap => console.log(snap.val()))
+  onValue(ref(getDatabase(app), '%[1]s'), snap => console.log(snap.val()), err => console.error(err.message))
 
 `, path, flag, base, header, port, ns)
 }

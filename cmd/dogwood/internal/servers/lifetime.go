@@ -52,7 +52,7 @@ func (l *lifetime) end(ctx context.Context, err error) {
 	l.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "stopped", attrs...)
 }
 
-// maxNamesLogged bounds the names in one line of the log.
+// maxNamesLogged bounds the names in one line of the log, and of the greeting.
 const maxNamesLogged = 10
 
 // boundAttrs returns the bounds of a server for the line that it logs at its start.

@@ -30,6 +30,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
 	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // listenFlags are the flags that all servers share.
@@ -75,10 +76,14 @@ func (f *listenFlags) logger(e *console.Env) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	o := &slog.HandlerOptions{Level: level}
+	log := slog.New(slog.NewTextHandler(e.Stderr, o))
 	if f.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(e.Stderr, o))
+		log = slog.New(slog.NewJSONHandler(e.Stderr, o))
 	}
-	return slog.New(slog.NewTextHandler(e.Stderr, o))
+	for _, text := range e.Warnings {
+		log.Warn(text)
+	}
+	return log
 }
 
 // run opens the databases that a server has from the start and serves until it
@@ -201,7 +206,7 @@ func openDatabases(s *server.Server, o server.Options, names []string) error {
 		case errors.Is(err, store.ErrLocked):
 			return fmt.Errorf("another server is running on %s; stop it, or choose another --data", o.Dir)
 		case store.NoRoom(err):
-			o.Log.Error("there is no room for a new database", "namespace", name, "err", err)
+			o.Log.Error(durable.NoRoomFor("new database", err), "namespace", name, "err", err)
 		case errors.Is(err, fs.ErrPermission):
 			return datadir.ExplainFlag(o.Dir, err)
 		case err != nil:

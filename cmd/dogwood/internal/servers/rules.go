@@ -17,6 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree/store"
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // rulesFlags say which rules a server begins with, and what it keeps of their
@@ -94,7 +95,7 @@ func (f *rulesFlags) configure(o *server.Options) (end func() error, err error) 
 	}
 	o.Decisions.Record, err = observe.OpenRecorder(f.Record)
 	if store.NoRoom(err) {
-		o.Log.Error("there is no room for a recording: none is made", "err", err)
+		o.Log.Error(durable.NoRoomFor("recording", err)+": none is made", "err", err)
 		return func() error { return nil }, nil
 	}
 	if err != nil {

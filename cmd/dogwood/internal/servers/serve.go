@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
@@ -96,7 +97,7 @@ func (c *Serve) Run(e *console.Env) error {
 
 // prepareBeside says what runs while the server does: backups, and getting certificates.
 func (c *Serve) prepareBeside(log *slog.Logger) error {
-	backups, err := c.schedule(log)
+	backups, err := c.schedule(c.Data, log)
 	if err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func (c *Serve) greet(e *console.Env, base string) {
   data           %s
   rules          %s   (of databases that were given none)%s
   admin secret   %s
-`, base, strings.Join(c.Namespace, ", "), c.Data, rules, c.ownRules(), c.shownSecret())
+`, base, console.List(c.databases, maxNamesLogged, ", "), c.Data, rules, c.ownRules(), c.shownSecret())
 	for _, name := range c.ACMEHost {
 		fmt.Fprintf(&text, "  certificate    of %s for %s\n", c.authority(), name)
 	}
@@ -219,8 +220,10 @@ func (c *Serve) adminSecret(log *slog.Logger) (string, error) {
 	secret, err := datadir.AdminSecret(c.Data)
 	missing := (*datadir.NoSecretError)(nil)
 	switch {
+	case errors.As(err, &missing) && errors.Is(err, syscall.EROFS) && c.isEmpty():
+		return "", fmt.Errorf("--data %s: the file system is read-only, and there is no database to serve", c.Data)
 	case errors.As(err, &missing) && durable.NoRoom(err):
-		log.Error("there is no admin secret, and none can be created: make room and send SIGHUP", "file", datadir.SecretFile(c.Data), "err", err)
+		log.Error(durable.NoRoomFor("admin secret", err)+". Mend that and send SIGHUP", "file", datadir.SecretFile(c.Data), "err", err)
 		return "", nil
 	case err != nil:
 		return "", datadir.ExplainFlag(c.Data, err)
