@@ -17,6 +17,9 @@ const looks: [device: string, options: object][] = [
 ]
 if (long) looks.push(['a desktop, dark', { ...DESKTOP, colorScheme: 'dark', reducedMotion: 'reduce' }])
 
+/** The first two looks in turn, or all in tier long: pages are much alike. */
+const looksOf = (i: number) => (long ? looks : [looks[i % 2]!])
+
 /** The findings of axe in a page, as far as they break WCAG 2.2 (A and AA) or its own good practice. */
 async function findings(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
@@ -39,10 +42,10 @@ async function visit(address: string, options: object): Promise<Page> {
 
 const samples = ['chat', 'org', 'social', 'msgy', 'im', 'owner-storage']
 
-describe.each(samples)('the demonstration of %s', sample => {
+describe.each(samples.map((sample, i) => [sample, i] as const))('the demonstration of %s', (sample, i) => {
   const server = sampleServer(sample)
 
-  test.each(looks)('on %s', async (_, options) => {
+  test.each(looksOf(i))('on %s', async (_, options) => {
     for (const path of ['', '#explorer']) {
       const page = await open(server.host, path, options)
       await connected(page)
@@ -84,8 +87,8 @@ describe.skipIf(!existsSync(site))('the site', () => {
   afterAll(() => server?.close())
 
   const pages = ['/', '/start', '/limits', '/rules', '/cli/servers', '/concepts']
-  test.each(looks)('on %s', async (_, options) => {
-    for (const path of pages) {
+  test.each(looks)('on %s', async (device, options) => {
+    for (const path of pages.filter((_, i) => looksOf(i).some(([name]) => name === device))) {
       const { port } = server.address() as AddressInfo
       const page = await visit(`http://127.0.0.1:${port}${path}`, options)
       await page.locator('h1').first().waitFor()

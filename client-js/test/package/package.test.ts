@@ -124,7 +124,7 @@ test('the package compiles with all declarations checked, and has its licence an
       types: []
     }
     writeFileSync(join(installed, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['all.ts'] }))
-    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], installed).catch(error => {
+    await run(process.execPath, [join(root, 'node_modules/typescript-native/bin/tsc')], installed).catch(error => {
       throw new Error(error.stdout)
     })
   }
