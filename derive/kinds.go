@@ -75,7 +75,7 @@ func (r *run) speakOfNothing(d *Definition, w *work, p tree.Path) {
 // deriveAlone is deriveMap if each node has a place of its own, and all are built.
 func (r *run) deriveAlone(d *Definition, w *work) {
 	for _, x := range w.touched.sorted() {
-		is, moves := r.settled(d, x.path, x.v)
+		is, moves := settled(r, d, x.path, x.v)
 		if r.err != nil {
 			return
 		}
@@ -87,7 +87,7 @@ func (r *run) deriveAlone(d *Definition, w *work) {
 
 // settled returns what a node says that has a place of its own, Empty for nothing, and whether that
 // is not there. The place tells what the node has said before the write.
-func (r *run) settled(d *Definition, p tree.Path, t touched) (is outcome, moves bool) {
+func settled(r *run, d *Definition, p tree.Path, t touched) (is outcome, moves bool) {
 	is, has := r.outcome(d, p, t, true)
 	if !has {
 		is.value = tree.Empty

@@ -2,9 +2,9 @@ package derive
 
 import "github.com/dogwooddb/dogwood/tree"
 
-// touchedAlone returns the definition of which a write touches a node, if that is all that it
+// touchedAlone returns the definition that a write touches a node for, if that is all that it
 // meets, and nothing follows from what follows: most writes that meet a definition are like that.
-// nil: the write is another one.
+// nil: it does more.
 func touchedAlone(d *Document, c *Change) *Definition {
 	if len(c.Writes) != 1 || c.Writes[0].Priority || c.Build != nil || c.Held || c.Skip != nil || c.Behind != nil {
 		return nil
@@ -52,7 +52,7 @@ func deriveOne(r *run, d *Definition) {
 	if r.look(d, at) {
 		return
 	}
-	is, moves := r.settled(d, at, touched{w.Node, at == w.Path})
+	is, moves := settled(r, d, at, touched{w.Node, at == w.Path})
 	if r.failed(r.close()) || !moves || !r.change(d, is.place, is.value) {
 		return
 	}

@@ -22,18 +22,16 @@ type Filter interface {
 
 // A Need is what a child has that a filter matches: a value of some order in a range.
 type Need struct {
-	Order      string // of queries; with a Part its text
+	Order      string // of queries; with a Part its text, which tells whether parts are equal
 	Start, End Bound  // of the value, as in a query by the order
 	Word       string // if not "": the value is a text, and this one of its words (expression.Words)
-	Part       Part   // nil: the order is one of queries
-}
 
-// A Part is an expression about a child that a filter compares with constants. Filters of one text
-// have equal ones.
-type Part interface {
-	// Value returns the value for the child of a node, and how much was spent to find it out.
-	// Empty is none that compares with any constant. known is false if it cannot be a value.
-	Value(data Reader, parent Path, key string) (n Node, known bool, spent int, err error)
+	// Part is an expression about a child that the filter compares with a constant; nil: the order is
+	// one of queries. Value returns the value for the child of a node, and how much was spent to find
+	// it out. Empty is none that compares with any constant. known is false if it cannot be a value.
+	Part interface {
+		Value(data Reader, parent Path, key string) (n Node, known bool, spent int, err error)
+	}
 }
 
 // Matches reports whether the filter of a query, if it has one, matches a child that is at

@@ -88,7 +88,7 @@ func childOf(data tree.Reader, parent tree.Path) (c *Child, own bool) {
 // A part is an expression that a filter compares with a constant.
 type part struct{ x *Expression }
 
-// Value is that of a [tree.Part]. A filter whose part fails does not match.
+// Value is that of a [tree.Need]. A filter whose part fails does not match.
 func (p part) Value(data tree.Reader, parent tree.Path, key string) (n tree.Node, known bool, spent int, err error) {
 	c, own := childOf(data, parent)
 	if own {
@@ -182,11 +182,11 @@ func keep(in *map[string]*Expression, text string, x *Expression) {
 	(*in)[text] = x
 }
 
-// partOfFilter compiles an expression in a filter that was checked. It has no Part if that yields
+// partOfFilter compiles an expression in a filter that was checked. ok is false if that yields
 // nothing that compares.
-func partOfFilter(x lang.Expr) (text string, p tree.Part) {
+func partOfFilter(x lang.Expr) (text string, p part, ok bool) {
 	if x.Type()&storable == 0 {
-		return "", nil
+		return "", p, false
 	}
 	text = x.String()
 	filters.Lock()
@@ -195,10 +195,10 @@ func partOfFilter(x lang.Expr) (text string, p tree.Part) {
 	if c == nil {
 		program, err := eval.Compile(x, filterKey)
 		if err != nil {
-			return "", nil
+			return "", p, false
 		}
 		c = &Expression{program: program, source: text}
 		keep(&filters.parts, text, c)
 	}
-	return text, part{c}
+	return text, part{c}, true
 }

@@ -87,7 +87,7 @@ func within(x, y tree.Need) tree.Need {
 }
 
 // width returns roughly how much a filter leaves with needs: one value, a word, a range with two
-// ends, with one. What has to be evaluated comes behind what is read.
+// ends, with one. Parts that have to be evaluated come behind those that are read.
 func width(needs []tree.Need) (w int) {
 	for _, n := range needs {
 		k := 6
@@ -135,9 +135,11 @@ func comparedNeed(op lang.Op, part lang.Expr, n tree.Node) []tree.Need {
 	case isKey:
 		return nil
 	case need.Order == "":
-		if need.Order, need.Part = partOfFilter(part); need.Part == nil {
+		text, p, ok := partOfFilter(part)
+		if !ok {
 			return nil
 		}
+		need.Order, need.Part = text, p
 	}
 	least, most := at, at
 	least.KeyRank, most.KeyRank = tree.BeforeKeys, tree.AfterKeys

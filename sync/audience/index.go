@@ -41,7 +41,7 @@ type groupIndex struct {
 // An orderIndex are the intervals of groups in one order.
 type orderIndex struct {
 	*interval.Tree[end, *group]
-	part tree.Part // whose values are in order; nil: the order is one of queries
+	need tree.Need // the first one that was in this order
 }
 
 // find returns the group of a query, nil if there is none.
@@ -100,7 +100,7 @@ func (x *groupIndex) add(g *group) {
 		name := orderName(n)
 		t := x.orders[name]
 		if t == nil {
-			t = &orderIndex{interval.New[end, *group](compareEnds), n.Part}
+			t = &orderIndex{interval.New[end, *group](compareEnds), n}
 			x.orders[name] = t
 		}
 		first, last := g.ends(n)

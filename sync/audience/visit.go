@@ -220,7 +220,7 @@ func (p *Change) concernedOf(list []*group, some iter.Seq[*group], l *look) ([]*
 func (p *Change) points(l *look, t *orderIndex) (points []end, found bool, err error) {
 	of, isWords := strings.CutPrefix(l.order, wordsOf)
 	switch {
-	case t.part != nil:
+	case t.need.Part != nil:
 		return p.partPoint(l, t)
 	case isWords:
 		return p.wordPoints(l, of)
@@ -238,7 +238,7 @@ func (p *Change) partPoint(l *look, t *orderIndex) (points []end, found bool, er
 	if err := p.look(l); err != nil {
 		return nil, false, err
 	}
-	n, known, spent, err := t.part.Value(l.data, l.parent, l.entry.Key)
+	n, known, spent, err := t.need.Part.Value(l.data, l.parent, l.entry.Key)
 	if p.spent += spent; err != nil || !known {
 		return nil, true, err
 	}
