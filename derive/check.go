@@ -14,6 +14,7 @@ func (p *parser) check(d *Document) {
 	}
 	for _, x := range d.definitions {
 		p.crowded(x, d.definitions)
+		x.feeding = slices.ContainsFunc(d.definitions, func(o *Definition) bool { return o.Kind != Index && x.meets(o.source) })
 	}
 	if len(p.errs) == 0 {
 		p.order(d, writers)
@@ -74,7 +75,12 @@ func (d *Definition) feeds(o *Definition) bool {
 	if d == o && d.Kind == Keep {
 		return d.target != nil && d.target.meets(d.source)
 	}
-	return slices.ContainsFunc(d.writes(), func(w pattern) bool { return w.meets(o.source) })
+	return d.meets(o.source)
+}
+
+// meets reports whether what d writes may be at, above or below what a pattern matches.
+func (d *Definition) meets(p pattern) bool {
+	return slices.ContainsFunc(d.writes(), func(w pattern) bool { return w.meets(p) })
 }
 
 // order computes the levels of the definitions that write.

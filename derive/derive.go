@@ -64,9 +64,9 @@ type Result struct {
 	Skipped  []Skipped
 
 	few struct { // memory for what most writes become
-		writes  [3]tree.ResolvedWrite
-		follow  [2]string
-		derived [2]Derived
+		writes  [2]tree.ResolvedWrite
+		follow  [1]string
+		derived [1]Derived
 	}
 }
 
@@ -106,10 +106,14 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	}
 	r := begin(d, c)
 	defer end(r)
-	if err := r.derive(); err != nil {
-		return nil, err
+	if one := touchedAlone(d, c); one != nil {
+		deriveOne(r, one)
+	} else if r.derive() == nil {
+		divide(r)
 	}
-	divide(r)
+	if r.err != nil {
+		return nil, r.err
+	}
 	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	r.result.Spent, _ = r.trees.Spent()
 	return r.result, nil
@@ -273,7 +277,7 @@ func (r *run) derived(level []*Definition) {
 		return
 	}
 	for _, e := range r.edited {
-		if !e.survives {
+		if e.by.feeding && !e.survives {
 			r.collect(r.document.trie, tree.ResolvedWrite{Target: tree.Target{Path: e.path}, Node: e.node}, e.path, -1)
 		}
 	}

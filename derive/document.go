@@ -79,6 +79,7 @@ type Definition struct {
 	value     *value // of map: what the target holds; of sum: what is added; of expire: the time
 	injective bool   // two nodes never have one target
 	alone     bool   // of a map: each node has a place of its own that it always has
+	feeding   bool   // what it writes may touch a source
 	whole     bool   // of count: the number of children of containers is all that counts
 }
 

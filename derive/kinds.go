@@ -72,25 +72,31 @@ func (r *run) speakOfNothing(d *Definition, w *work, p tree.Path) {
 	speak(r, d, w, outcome{place: place}, ok)
 }
 
-// deriveAlone is deriveMap if each node has a place of its own, and all are built. Then the
-// place tells what the node has said before the write.
+// deriveAlone is deriveMap if each node has a place of its own, and all are built.
 func (r *run) deriveAlone(d *Definition, w *work) {
 	for _, x := range w.touched.sorted() {
-		is, has := r.outcome(d, x.path, x.v, true)
-		if !has {
-			is.value = tree.Empty
-			if is.place.IsRoot() {
-				is.place, _, _ = r.fill(d.target, x.path, true)
-			}
-		}
-		was, whole, err := r.upTo(is.place, len(is.value.Text())+1)
-		if r.failed(err) {
+		is, moves := settled(r, d, x.path, x.v)
+		if r.err != nil {
 			return
 		}
-		if speak(r, d, w, is, true); !whole || is.value != was {
+		if speak(r, d, w, is, true); moves {
 			w.edits.put(is.place, derived{is.value, true})
 		}
 	}
+}
+
+// settled returns what a node says that has a place of its own, Empty for nothing, and whether that
+// is not there. The place tells what the node has said before the write.
+func settled(r *run, d *Definition, p tree.Path, t touched) (is outcome, moves bool) {
+	is, has := r.outcome(d, p, t, true)
+	if !has {
+		is.value = tree.Empty
+		if is.place.IsRoot() {
+			is.place, _, _ = r.fill(d.target, p, true)
+		}
+	}
+	was, whole, err := r.upTo(is.place, len(is.value.Text())+1)
+	return is, !r.failed(err) && (!whole || is.value != was)
 }
 
 // speak notes that a node says something about a place, if that may have been written.

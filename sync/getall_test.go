@@ -181,9 +181,9 @@ func TestGetAllIsObserved(t *testing.T) {
 // A costly is a filter that spends a lot at each child, and matches none.
 type costly struct{}
 
-func (costly) Need() tree.Need { return tree.Need{} }
-func (costly) Text() string    { return "costly" }
-func (costly) Most() int       { return 1000 }
+func (costly) Needs() []tree.Need { return nil }
+func (costly) Text() string       { return "costly" }
+func (costly) Most() int          { return 1000 }
 func (costly) Match(tree.Reader, tree.Path, string) (bool, int, error) {
 	return false, tree.MaxLooked / 4, nil
 }

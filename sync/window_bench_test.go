@@ -24,6 +24,15 @@ func BenchmarkManyWindows(b *testing.B) {
 		{"filter by range", func(n int) string {
 			return fmt.Sprintf(`{"i":".key","w":"data.child('text').val().length > %d"}`, n+5000)
 		}},
+		{"filter by comparison", func(n int) string {
+			return fmt.Sprintf(`{"i":".key","w":"data.child('owner').val() > 'v%d'"}`, n)
+		}},
+		{"filter by one of two", func(n int) string {
+			return fmt.Sprintf(`{"i":".key","w":"data.child('owner').val().toLowerCase() == 'v%d' || data.child('text').val().words().has('@%[1]d')"}`, n)
+		}},
+		{"filter by pattern", func(n int) string {
+			return fmt.Sprintf(`{"i":".key","w":"data.child('text').val().matches(/w%d/)"}`, n)
+		}},
 		{"filter by words", func(n int) string {
 			return fmt.Sprintf(`{"i":".key","w":"data.child('text').val().words().has('w%d')"}`, n)
 		}},

@@ -12,19 +12,26 @@ type Filter interface {
 	Text() string
 	// Most is how many children one read may look at.
 	Most() int
-	// Need returns what all children that match have.
-	Need() Need
+	// Needs returns what children that match have: each has one of them. None: nothing is known.
+	// The caller must not modify the result.
+	Needs() []Need
 	// Match reports whether the filter matches the child of a node, and how much was spent
 	// to find that out: bytes of text and steps of regular expressions.
 	Match(data Reader, parent Path, key string) (matches bool, spent int, err error)
 }
 
-// A Need is what a child must have for a filter to match it. The zero Need is nothing that is
-// known.
+// A Need is what a child has that a filter matches: a value of some order in a range.
 type Need struct {
-	Order string
-	Value Node   // in the order; of ByKey the key
-	Word  string // if not "": the value is a text, and this one of its words (expression.Words)
+	Order      string // of queries; with a Part its text, which tells whether parts are equal
+	Start, End Bound  // of the value, as in a query by the order
+	Word       string // if not "": the value is a text, and this one of its words (expression.Words)
+
+	// Part is an expression about a child that the filter compares with a constant; nil: the order is
+	// one of queries. Value returns the value for the child of a node, and how much was spent to find
+	// it out. Empty is none that compares with any constant. known is false if it cannot be a value.
+	Part interface {
+		Value(data Reader, parent Path, key string) (n Node, known bool, spent int, err error)
+	}
 }
 
 // Matches reports whether the filter of a query, if it has one, matches a child that is at

@@ -121,7 +121,7 @@ var commentWords = map[string]int{
 	`as ever`:                           0,
 	`without a word`:                    0,
 	`is another one`:                    0,
-	`beside`:                            38,
+	`beside`:                            37,
 	`hold up|holds up|held up`:          10,
 	`for want of`:                       4,
 	`what is left`:                      28,

@@ -19,7 +19,7 @@ import (
 type Expression struct {
 	program *eval.Program
 	source  string
-	needs   tree.Need
+	needs   []tree.Need // of a filter
 }
 
 // String returns the expression in canonical form.
@@ -67,7 +67,7 @@ func compile(src string, scope lang.Scope, captures map[string]int, check func(l
 	if failed != nil { // a fault of ours
 		return nil, errorAt(x, "Expression can't be compiled.")
 	}
-	return &Expression{program: program, source: x.String(), needs: needOf(x)}, nil
+	return &Expression{program: program, source: x.String()}, nil
 }
 
 // outside returns an error at the first part of x that looks beyond the node: variables

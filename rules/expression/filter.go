@@ -2,6 +2,7 @@ package expression
 
 import (
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/dogwooddb/dogwood/rules/internal/eval"
@@ -50,8 +51,8 @@ func (f *Filter) Text() string { return f.text }
 // Most returns how many children one read may look at.
 func (f *Filter) Most() int { return f.most }
 
-// Need returns what all children that match have.
-func (f *Filter) Need() tree.Need { return f.x.needs }
+// Needs returns what children that match have.
+func (f *Filter) Needs() []tree.Need { return f.x.needs }
 
 // Words returns the words of a text, in lower case.
 func Words(s string) []string { return eval.Words(s) }
@@ -64,15 +65,37 @@ var evaluations = sync.Pool{New: func() any { return new(Child) }}
 // what is stored must not be able to make a query fail. Short texts count as spent, too, and so
 // does the filter itself, since a client may write a long filter about them.
 func (f *Filter) Match(data tree.Reader, parent tree.Path, key string) (matches bool, spent int, err error) {
+	c, own := childOf(data, parent)
+	if own {
+		defer c.Close()
+	}
+	n, fault, spent, err := c.value(f.x, key)
+	return fault == "" && n == tree.Bool(true), spent, err
+}
+
+// childOf returns a tree for filters in which the children of a node are those of the root. own says
+// that it has to be closed.
+func childOf(data tree.Reader, parent tree.Path) (c *Child, own bool) {
 	if c, ok := data.(*Child); ok && parent.IsRoot() {
-		return c.match(f, key)
+		return c, false
 	}
 	if !parent.IsRoot() {
 		data = below{data, parent}
 	}
-	c := NewChild(data)
-	defer c.Close()
-	return c.match(f, key)
+	return NewChild(data), true
+}
+
+// A part is an expression that a filter compares with a constant.
+type part struct{ x *Expression }
+
+// Value is that of a [tree.Need]. A filter whose part fails does not match.
+func (p part) Value(data tree.Reader, parent tree.Path, key string) (n tree.Node, known bool, spent int, err error) {
+	c, own := childOf(data, parent)
+	if own {
+		defer c.Close()
+	}
+	n, fault, spent, err := c.value(p.x, key)
+	return n, fault == "" || c.trees.e.Fault() != "", spent, err
 }
 
 // A Child is a tree whose child several filters look at. None of them reads again the parts that
@@ -97,11 +120,11 @@ func (c *Child) Close() {
 	evaluations.Put(c)
 }
 
-func (c *Child) match(f *Filter, key string) (matches bool, spent int, err error) {
+func (c *Child) value(x *Expression, key string) (n tree.Node, fault string, spent int, err error) {
 	t := &c.trees
 	t.Renew()
-	n, fault := t.Value(f.x, tree.Root.Child(key), false)
-	return fault == "" && n == tree.Bool(true), t.bytes + t.steps + t.free + len(f.text), t.Err()
+	n, fault = t.Value(x, tree.Root.Child(key), false)
+	return n, fault, t.bytes + t.steps + t.free + len(x.source), t.Err()
 }
 
 // below is the part of a tree below a path. Expressions see no more of it.
@@ -118,7 +141,7 @@ func (b below) Peek(p tree.Path) (tree.Node, bool, error) { return b.of.Peek(b.p
 func (b below) Priority(p tree.Path) (tree.Node, error)   { return b.of.Priority(b.path.Join(p)) }
 func (b below) Keys(p tree.Path) iter.Seq2[string, error] { return b.of.Keys(b.path.Join(p)) }
 
-// maxCompiled is how many filters are kept compiled, of all databases.
+// maxCompiled is how many filters are kept compiled, of all databases, and how many of their parts.
 const maxCompiled = 4096
 
 // filters are the filters that were compiled lately. Clients come back with the same texts.
@@ -126,7 +149,7 @@ var filters compiled
 
 type compiled struct {
 	sync.Mutex
-	byText map[string]*Expression
+	byText, parts map[string]*Expression
 }
 
 func (c *compiled) compile(text string) (*Expression, *lang.Error) {
@@ -136,15 +159,46 @@ func (c *compiled) compile(text string) (*Expression, *lang.Error) {
 	if x != nil {
 		return x, nil
 	}
-	x, err := compile(text, lang.Scope{Extensions: lang.Extensions{Text: true}}, filterKey, lang.Check)
+	var parsed lang.Expr
+	x, err := compile(text, lang.Scope{Extensions: lang.Extensions{Text: true}}, filterKey, func(x lang.Expr, s lang.Scope) *lang.Error {
+		parsed = x
+		return lang.Check(x, s)
+	})
 	if err != nil {
 		return nil, err
 	}
+	x.needs = needsOf(parsed)
 	c.Lock()
 	defer c.Unlock()
-	if len(c.byText) >= maxCompiled || c.byText == nil {
-		c.byText = make(map[string]*Expression)
-	}
-	c.byText[string([]byte(text))] = x
+	keep(&c.byText, strings.Clone(text), x)
 	return x, nil
+}
+
+// keep keeps an expression by a text.
+func keep(in *map[string]*Expression, text string, x *Expression) {
+	if len(*in) >= maxCompiled || *in == nil {
+		*in = make(map[string]*Expression)
+	}
+	(*in)[text] = x
+}
+
+// partOfFilter compiles an expression in a filter that was checked. ok is false if that yields
+// nothing that compares.
+func partOfFilter(x lang.Expr) (text string, p part, ok bool) {
+	if x.Type()&storable == 0 {
+		return "", p, false
+	}
+	text = x.String()
+	filters.Lock()
+	defer filters.Unlock()
+	c := filters.parts[text]
+	if c == nil {
+		program, err := eval.Compile(x, filterKey)
+		if err != nil {
+			return "", p, false
+		}
+		c = &Expression{program: program, source: text}
+		keep(&filters.parts, text, c)
+	}
+	return text, part{c}, true
 }

@@ -52,17 +52,23 @@ func (p *Change) selects(g *group, e tree.Entry, exists bool) (bool, error) {
 
 // matches reports whether a filter matches.
 func (p *Change) matches(l *look, f tree.Filter) (bool, error) {
-	if p.spent += lookCost; p.spent > maxSpent {
-		return false, errLag
-	}
-	if l.data == nil {
-		if err := p.see(l); err != nil {
-			return false, err
-		}
+	if err := p.look(l); err != nil {
+		return false, err
 	}
 	ok, spent, err := f.Match(l.data, l.parent, l.entry.Key)
 	p.spent += spent
 	return ok, err
+}
+
+// look prepares for a look at a child, and counts it.
+func (p *Change) look(l *look) error {
+	if p.spent += lookCost; p.spent > maxSpent {
+		return errLag
+	}
+	if l.data != nil {
+		return nil
+	}
+	return p.see(l)
 }
 
 // see finds where filters look at a child: at its node in memory, once for all of them.

@@ -94,9 +94,9 @@ type group struct {
 	live   bool
 	window []tree.Entry
 
-	at       *pathGroups
-	slot     int                             // in at.groups
-	interval *interval.Interval[end, *group] // nil: the index does not have it
+	at        *pathGroups
+	slot      int                               // in at.groups
+	intervals []*interval.Interval[end, *group] // one for each of needs; nil: the index does not have it
 }
 
 // groupID tells the groups of a path apart.

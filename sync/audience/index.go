@@ -35,7 +35,13 @@ type pathGroups struct {
 // which moves its far end also moves in the tree.
 type groupIndex struct {
 	byID   map[string]*group
-	orders map[string]*interval.Tree[end, *group] // those with a query, by group.order
+	orders map[string]*orderIndex // those with a query
+}
+
+// An orderIndex are the intervals of groups in one order.
+type orderIndex struct {
+	*interval.Tree[end, *group]
+	need tree.Need // the first one that was in this order
 }
 
 // find returns the group of a query, nil if there is none.
@@ -59,7 +65,7 @@ func (at *pathGroups) add(g *group) {
 	case at.index != nil:
 		at.index.add(g)
 	case len(at.groups) >= at.from:
-		at.index = &groupIndex{make(map[string]*group), make(map[string]*interval.Tree[end, *group])}
+		at.index = &groupIndex{make(map[string]*group), make(map[string]*orderIndex)}
 		for _, g := range at.groups {
 			at.index.add(g)
 		}
@@ -78,7 +84,7 @@ func (at *pathGroups) remove(g *group) {
 	at.weight -= g.weight
 	if at.index != nil && last < at.from/2 {
 		for _, g := range at.groups {
-			g.interval = nil
+			g.intervals = nil
 		}
 		at.index = nil
 	}
@@ -89,78 +95,87 @@ func (x *groupIndex) add(g *group) {
 	if g.query.IsAll() {
 		return
 	}
-	order := g.order()
-	t := x.orders[order]
-	if t == nil {
-		t = interval.New[end, *group](compareEnds)
-		x.orders[order] = t
+	for i := range max(1, len(g.needs())) {
+		n := g.need(i)
+		name := orderName(n)
+		t := x.orders[name]
+		if t == nil {
+			t = &orderIndex{interval.New[end, *group](compareEnds), n}
+			x.orders[name] = t
+		}
+		first, last := g.ends(n)
+		g.intervals = append(g.intervals, t.Add(first, last, g))
 	}
-	first, last := g.ends()
-	g.interval = t.Add(first, last, g)
 }
 
 func (x *groupIndex) remove(g *group) {
 	delete(x.byID, g.id)
-	if g.interval == nil {
-		return
+	for i, in := range g.intervals {
+		name := orderName(g.need(i))
+		t := x.orders[name]
+		if t.Remove(in); t.Len() == 0 {
+			delete(x.orders, name)
+		}
 	}
-	order := g.order()
-	t := x.orders[order]
-	t.Remove(g.interval)
-	if g.interval = nil; t.Len() == 0 {
-		delete(x.orders, order)
-	}
+	g.intervals = nil
 }
 
 // reindex tells the index that the window of a group has changed, or whether it is known.
 func (g *group) reindex() {
-	if g.interval != nil {
-		first, last := g.ends()
-		g.at.index.orders[g.order()].Move(g.interval, first, last)
+	for i, in := range g.intervals {
+		n := g.need(i)
+		first, last := g.ends(n)
+		g.at.index.orders[orderName(n)].Move(in, first, last)
 	}
 }
 
-// wordsOf stands before the orders in which texts are found by their words. It is in no path.
-const wordsOf = "#"
+// These stand before the names of orders in which texts are found by their words, and of those of
+// parts of filters. They are in no path.
+const (
+	wordsOf = "#"
+	partOf  = "]"
+)
 
-// need returns what the filter of a group needs.
-func (g *group) need() (n tree.Need) {
-	if g.query.Filter != nil {
-		n = g.query.Filter.Need()
-	}
-	return n
-}
-
-// order returns the order of a group's interval: that of its query, or one in which its filter
-// needs a value. Of a thousand different filters, a child then concerns the few that need what
-// it has.
-func (g *group) order() string {
-	switch n := g.need(); {
+// orderName returns the name of the order of a need.
+func orderName(n tree.Need) string {
+	switch {
 	case n.Word != "":
 		return wordsOf + n.Order
-	case n.Order != "":
-		return n.Order
+	case n.Part != nil:
+		return partOf + n.Order
 	}
-	return g.query.Order()
+	return n.Order
 }
 
-// ends returns the interval of a group.
-func (g *group) ends() (first, last end) {
-	switch n := g.need(); {
-	case n.Word != "":
-		return end{key: n.Word}, end{key: n.Word}
-	case n.Order == tree.ByKey:
-		key, _ := n.Value.StringValue()
-		return end{key: key}, end{key: key}
-	case n.Order != "":
-		return end{value: n.Value, rank: beforeKeys}, end{value: n.Value, rank: afterKeys}
+// needs returns what the filter of the group needs, if that is known.
+func (g *group) needs() []tree.Need {
+	if g.query.Filter == nil {
+		return nil
 	}
-	first, last = boundEnd(g.query, g.query.Start, beforeAll), boundEnd(g.query, g.query.End, afterAll)
-	if n := len(g.window); g.live && g.query.Limit > 0 && n >= g.query.Limit {
+	return g.query.Filter.Needs()
+}
+
+// need returns where an interval of the group is: where its filter needs a value, or else in the
+// order of its query. Of a thousand different filters, a child then concerns the few that need what
+// it has.
+func (g *group) need(i int) tree.Need {
+	if needs := g.needs(); needs != nil {
+		return needs[i]
+	}
+	return tree.Need{Order: g.query.Order(), Start: g.query.Start, End: g.query.End}
+}
+
+// ends returns the interval of a group in the order of a need.
+func (g *group) ends(n tree.Need) (first, last end) {
+	if n.Word != "" {
+		return end{key: n.Word}, end{key: n.Word}
+	}
+	first, last = boundEnd(n.Order, n.Start, beforeAll), boundEnd(n.Order, n.End, afterAll)
+	if size := len(g.window); g.live && g.query.Limit > 0 && size >= g.query.Limit && g.needs() == nil {
 		if g.query.FromLast {
 			first = entryEnd(g.window[0])
 		} else {
-			last = entryEnd(g.window[n-1])
+			last = entryEnd(g.window[size-1])
 		}
 	}
 	return first, last
@@ -187,13 +202,13 @@ const (
 
 func entryEnd(e tree.Entry) end { return end{value: e.Value, key: e.Key} }
 
-// boundEnd returns the end of an interval for a bound of a query, and open if it is not set.
+// boundEnd returns the end of an interval for a bound in an order, and open if it is not set.
 // An entry at an exclusive bound is inside of the interval, as it may be.
-func boundEnd(q tree.Query, b tree.Bound, open endRank) end {
+func boundEnd(order string, b tree.Bound, open endRank) end {
 	switch {
 	case !b.Set:
 		return end{rank: open}
-	case q.Order() == tree.ByKey:
+	case order == tree.ByKey:
 		key, _ := b.Value.StringValue()
 		return end{key: key}
 	case b.KeyRank != tree.AtKey:
@@ -235,14 +250,14 @@ func (at *pathGroups) check() error {
 		switch {
 		case g.at != at || g.slot != i || at.find(g.id) != g:
 			return fmt.Errorf("the group of %s at %s is not found", g.id, at.path)
-		case (g.interval != nil) != (at.index != nil && !g.query.IsAll()):
-			return fmt.Errorf("of %s at %s there is an interval: %t", g.id, at.path, g.interval != nil)
-		case g.interval == nil:
-			continue
+		case (g.intervals != nil) != (at.index != nil && !g.query.IsAll()):
+			return fmt.Errorf("of %s at %s there are intervals: %t", g.id, at.path, g.intervals != nil)
 		}
-		first, last := g.ends()
-		if a, b := g.interval.Ends(); compareEnds(a, first) != 0 || compareEnds(b, last) != 0 {
-			return fmt.Errorf("the interval of %s at %s is %v to %v, want %v to %v", g.id, at.path, a, b, first, last)
+		for i, in := range g.intervals {
+			first, last := g.ends(g.need(i))
+			if a, b := in.Ends(); compareEnds(a, first) != 0 || compareEnds(b, last) != 0 {
+				return fmt.Errorf("interval %d of %s at %s is %v to %v, want %v to %v", i, g.id, at.path, a, b, first, last)
+			}
 		}
 	}
 	if weight != at.weight {

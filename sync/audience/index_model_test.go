@@ -172,13 +172,21 @@ func (m *indexModel) query() (q tree.Query) {
 	return q
 }
 
-// filter returns one that needs a value, a key or a word, or none of these.
+// filter returns one that needs values, a key, words, ranges or one of several of these, or none.
 func (m *indexModel) filter() tree.Filter {
-	part := m.pick("data.child('n').val()", "data.val()", "data.child('n/deep').val()")
-	text := m.pick(part+" == "+m.pick("1", "2", "'a'", "true"), part+".words().has('"+m.pick("a", "b")+"')",
-		"key == '"+m.key()+"'", part+" > 1", "data.child('other').exists()", "data.getPriority() == 1")
-	if m.rnd.IntN(3) == 0 {
-		text = "data.exists() && " + text
+	part := func() string {
+		return m.pick("data.child('n').val()", "data.val()", "data.child('n/deep').val()")
+	}
+	operator := func() string { return " " + m.pick("==", "<", "<=", ">", ">=") + " " }
+	term := func() string {
+		return m.pick(part()+operator()+m.pick("1", "2", "'a'", "-1", "'b'"), part()+" == true", m.pick("1 <", "'b' >=", "2.5 ==")+" "+part(),
+			part()+".words().has('"+m.pick("a", "b")+"')", "key == '"+m.key()+"'", "key"+operator()+"'"+m.key()+"'",
+			part()+".length"+operator()+m.pick("0", "1", "3"), "("+part()+" + 1) % 2"+operator()+"1", part()+" * 1e308 * 10 > 0", part()+".toLowerCase() == 'b'",
+			"data.child('other').exists()", "data.getPriority()"+operator()+"1", part()+" + key == '1a'")
+	}
+	text := term()
+	for range m.rnd.IntN(3) {
+		text = "(" + text + m.pick(" && ", " || ", " && ") + term() + ")"
 	}
 	f, err := expression.NewFilter(text, 0)
 	if err != nil {
@@ -403,5 +411,56 @@ func (m *indexModel) compare() {
 	slices.SortStableFunc(b.sent, byPath)
 	if !slices.Equal(a.sent, b.sent) {
 		m.fail("with an index the events are\n\t%v\nwant\n\t%v", a.sent, b.sent)
+	}
+}
+
+// TestFilteredGroupsAreVisited: a write to a child visits each group whose filter matches the child
+// before it or after it, and few of the others.
+func TestFilteredGroupsAreVisited(t *testing.T) {
+	const filters = 100
+	for seed := range tier.Pick[uint64](8, 40, 1000) {
+		m := indexModel{T: t, rnd: rand.New(rand.NewPCG(seed, 4))}
+		h := newHouse(t, nil)
+		h.SetIndexFrom(0)
+		m.houses = []modelHouse{{house: h, listeners: make(map[int]*Listener)}}
+		all := make(map[string]tree.Filter) // by group
+		for n := range filters {
+			l := h.listener("/l", "")
+			f := m.filter()
+			l.read.Query = tree.Query{OrderBy: tree.ByKey, Filter: f}
+			if err := l.Attach(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			l.resync()
+			m.houses[0].listeners[n], all[l.read.Query.ID()] = l, f
+		}
+		children, visited, matching := make(map[string]tree.Node), 0, 0
+		for range 100 {
+			key := m.key()
+			before, after := children[key], m.node(m.pick(m.value(), m.leaf(), `{"n":"b"}`))
+			children[key], m.houses[0].visited = after, nil
+			path := tree.MustParsePath("l").Child(key)
+			if err := h.commit(func(b *Batch) error {
+				return m.change(0, b, []tree.ResolvedWrite{{Target: tree.Target{Path: path}, Node: after}})
+			}, false); err != nil {
+				t.Fatal(err)
+			}
+			for id, f := range all {
+				matches := func(n tree.Node) bool { return !n.IsEmpty() && (tree.Query{Filter: f}).Matches(key, n) }
+				if !matches(before) && !matches(after) {
+					continue
+				}
+				if matching++; !slices.Contains(m.houses[0].visited, groupName{tree.MustParsePath("l"), id}) {
+					t.Fatalf("seed %d: %s is not visited when %s becomes %s at %q", seed, f.Text(), before.JSON(), after.JSON(), key)
+				}
+			}
+			visited += len(m.houses[0].visited)
+		}
+		if matching == 0 || visited > 2*matching {
+			t.Errorf("seed %d: %d visits, and %d filters match", seed, visited, matching)
+		}
+		for _, l := range m.houses[0].listeners {
+			l.Close()
+		}
 	}
 }

@@ -20,7 +20,8 @@ func TestEnds(t *testing.T) {
 		if got, want := compareEnds(entryEnd(a), entryEnd(b)), q.Compare(a, b); got != want {
 			t.Fatalf("by %s %v and %v compare as %d, want %d", q.Order(), a, b, got, want)
 		}
-		first, last := (&group{query: q}).ends()
+		g := &group{query: q}
+		first, last := g.ends(g.need(0))
 		p := entryEnd(a)
 		inside := compareEnds(first, p) <= 0 && compareEnds(p, last) <= 0
 		if q.InRange(a) && !inside {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/expression"
-	"github.com/dogwooddb/dogwood/sync/interval"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -156,9 +155,9 @@ func (p *Change) concerned(v *visit) ([]*group, error) {
 	if g := v.at.find(groupID(tree.Query{})); g != nil {
 		list = append(list, g)
 	}
-	for order, t := range v.at.index.orders {
+	for name, t := range v.at.index.orders {
 		var err error
-		if list, err = p.inOrder(list, v, order, t); err != nil {
+		if list, err = p.inOrder(list, v, name, t); err != nil {
 			return nil, err
 		}
 	}
@@ -168,13 +167,13 @@ func (p *Change) concerned(v *visit) ([]*group, error) {
 
 // inOrder adds the groups of one order. If too many rows or children are to be looked at,
 // these are all: most of their views are to be read again.
-func (p *Change) inOrder(list []*group, v *visit, order string, t *interval.Tree[end, *group]) ([]*group, error) {
+func (p *Change) inOrder(list []*group, v *visit, name string, t *orderIndex) ([]*group, error) {
 	before, most := len(list), max(MaxLooked, t.Len())
 	all := p.meter.left() <= 0
 	for i := 0; i < len(v.children) && !all; i++ {
-		l := look{path: v.at.path, order: order}
-		points, exists, err := p.points(&l, v.children[i].key)
-		if err == nil && exists {
+		l := look{path: v.at.path, order: name, entry: tree.Entry{Key: v.children[i].key}}
+		points, found, err := p.points(&l, t)
+		if err == nil && found {
 			list, err = p.containing(list, t, &l, points)
 		}
 		if err != nil && !makesLag(err) {
@@ -189,8 +188,8 @@ func (p *Change) inOrder(list []*group, v *visit, order string, t *interval.Tree
 }
 
 // containing adds the groups whose interval has a point and that the child concerns.
-func (p *Change) containing(list []*group, t *interval.Tree[end, *group], l *look, points []end) ([]*group, error) {
-	if len(points) > t.Len() { // the words of a long text
+func (p *Change) containing(list []*group, t *orderIndex, l *look, points []end) ([]*group, error) {
+	if len(points) > t.Len() || points == nil { // the words of a long text, or any of the groups
 		return p.concernedOf(list, t.All(), l)
 	}
 	for _, point := range points {
@@ -216,20 +215,44 @@ func (p *Change) concernedOf(list []*group, some iter.Seq[*group], l *look) ([]*
 	return list, nil
 }
 
-// points returns where a child is in an order: at one place, or at each of the words of a text.
-func (p *Change) points(l *look, key string) (points []end, exists bool, err error) {
+// points returns where a child is in an order: at one place, at each of the words of a text, or nil
+// for anywhere. found is false if it is nowhere.
+func (p *Change) points(l *look, t *orderIndex) (points []end, found bool, err error) {
 	of, isWords := strings.CutPrefix(l.order, wordsOf)
-	if !isWords {
-		l.entry, exists, err = p.entry(l.path, l.order, key)
-		return []end{entryEnd(l.entry)}, exists, err
+	switch {
+	case t.need.Part != nil:
+		return p.partPoint(l, t)
+	case isWords:
+		return p.wordPoints(l, of)
 	}
-	l.entry.Key = key
+	l.entry, found, err = p.entry(l.path, l.order, l.entry.Key)
+	return []end{entryEnd(l.entry)}, found, err
+}
+
+// partPoint returns where a child is by a part of filters. If one filter has it, that is evaluated
+// at once.
+func (p *Change) partPoint(l *look, t *orderIndex) (points []end, found bool, err error) {
+	if _, found, err = p.entry(l.path, tree.ByKey, l.entry.Key); err != nil || !found || t.Len() == 1 {
+		return nil, found, err
+	}
+	if err := p.look(l); err != nil {
+		return nil, false, err
+	}
+	n, known, spent, err := t.need.Part.Value(l.data, l.parent, l.entry.Key)
+	if p.spent += spent; err != nil || !known {
+		return nil, true, err
+	}
+	return []end{entryEnd(tree.Entry{Key: l.entry.Key, Value: n})}, !n.IsEmpty(), nil
+}
+
+// wordPoints returns the words of a part of a child.
+func (p *Change) wordPoints(l *look, part string) (points []end, found bool, err error) {
 	if err := p.see(l); err != nil {
 		return nil, false, err
 	}
-	at := l.parent.Child(key)
-	if of != tree.ByValue {
-		at = at.Join(tree.MustParsePath(of))
+	at := l.parent.Child(l.entry.Key)
+	if part != tree.ByValue {
+		at = at.Join(tree.MustParsePath(part))
 	}
 	if at.Len() > tree.MaxDepth { // there is nothing
 		return nil, false, nil
@@ -247,7 +270,7 @@ func (p *Change) points(l *look, key string) (points []end, exists bool, err err
 	for _, word := range slices.Compact(words) {
 		points = append(points, end{key: word})
 	}
-	return points, true, nil
+	return points, len(points) > 0, nil
 }
 
 // concerns reports whether a child whose entry is in the interval of a group concerns it:

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -213,7 +214,9 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 }
 
 func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
-	x := &derivation{change: c, before: before{readerOf(w), w, d}, follows: Follows{data: d}}
+	x := derivations.Get().(*derivation)
+	defer func() { *x = derivation{}; derivations.Put(x) }()
+	x.change, x.before = c, before{readerOf(w), w, d}
 	x.change.Before, x.change.Now = &x.before, w.Now
 	if !d.ready {
 		x.change.Behind, x.change.Held = d.behind, true
@@ -222,16 +225,16 @@ func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
 	if r == nil {
 		return nil, err
 	}
-	x.follows.Result = r
-	return &x.follows, err
+	return &Follows{r, d}, err
 }
 
-// A derivation is all that deriving from a write needs, in one piece of memory.
+// A derivation is all that deriving from a write needs and the result does not, for the next one.
 type derivation struct {
-	change  derive.Change
-	before  before
-	follows Follows
+	change derive.Change
+	before before
 }
+
+var derivations = sync.Pool{New: func() any { return new(derivation) }}
 
 // Agrees reports whether a write that was derived with other data becomes the same by these.
 func (d *Data) Agrees(o *Data, f *Follows) bool {
