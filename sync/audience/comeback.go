@@ -96,8 +96,7 @@ func (l *Listener) since(v viewing, from resume.Position, brief bool) (e *outbox
 	if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
 		return nil, false, err
 	}
-	e, err = l.news(v, touched, brief)
-	return e, true, err
+	return l.news(v, touched, brief)
 }
 
 // missed returns where the view may have changed since a position. ok is false if that is not
@@ -154,10 +153,10 @@ func (l *Listener) shownOf(v viewing, touched []resume.Touched) (children []resu
 }
 
 // news is the event of the values that there are now where a view was touched, nil for none. All
-// of them are of one state.
-func (l *Listener) news(v viewing, touched []resume.Touched, brief bool) (*outbox.Event, error) {
+// of them are of one state. ok is false if they are not all that a client has to know.
+func (l *Listener) news(v viewing, touched []resume.Touched, brief bool) (e *outbox.Event, ok bool, err error) {
 	left := l.audience.mostText(brief)
-	e := &outbox.Event{Path: l.read.Path, Merge: true}
+	e, ok = &outbox.Event{Path: l.read.Path, Merge: true}, true
 	checked := make(map[tree.Path]bool)
 	var last tree.Path // the last that is gone, if it is not the root
 	for _, t := range touched {
@@ -169,11 +168,11 @@ func (l *Listener) news(v viewing, touched []resume.Touched, brief bool) (*outbo
 		if err == nil && n.IsEmpty() {
 			p, err = l.gone(v.tx, p)
 		}
-		if err == nil && t.Removed && l.out.Format() == outbox.Realtime {
-			err = l.bare(v.tx, t.Path, checked, e)
+		if err == nil && (t.Removed || !l.read.Query.IsAll()) && l.out.Format() == outbox.Realtime {
+			ok, err = l.bare(v.tx, t.Path, checked, e)
 		}
-		if err != nil {
-			return nil, tooLong(err, brief)
+		if err != nil || !ok {
+			return nil, false, tooLong(err, brief)
 		}
 		if n.IsEmpty() {
 			if p == last && len(e.Parts) > 0 {
@@ -185,11 +184,11 @@ func (l *Listener) news(v viewing, touched []resume.Touched, brief bool) (*outbo
 	}
 	switch len(e.Parts) {
 	case 0:
-		return nil, nil
+		e = nil
 	case 1:
-		return outbox.Put(tree.Target{Path: l.read.Path.Join(e.Parts[0].Target.Path)}, e.Parts[0].Node), nil
+		e = outbox.Put(tree.Target{Path: l.read.Path.Join(e.Parts[0].Target.Path)}, e.Parts[0].Node)
 	}
-	return e, nil
+	return e, true, nil
 }
 
 // gone returns the uppermost node of a view that is gone with the one at p. A client to which it
@@ -205,26 +204,29 @@ func (l *Listener) gone(tx *store.Tx, p tree.Path) (tree.Path, error) {
 	return p, nil
 }
 
-// bare adds to an event that the nodes above p have no priority, of those that have none: one of
-// them may have been gone in between, and have lost its priority with that.
-func (l *Listener) bare(tx *store.Tx, p tree.Path, checked map[tree.Path]bool, e *outbox.Event) error {
+// bare adds to an event that the nodes above p have no priority: one of them may have been gone in
+// between, and have lost its priority with that. ok is false if one has a priority: clients differ
+// in whether it keeps that when all its children are others, and a query that showed nothing did
+// not show it.
+func (l *Listener) bare(tx *store.Tx, p tree.Path, checked map[tree.Path]bool, e *outbox.Event) (ok bool, err error) {
 	for !p.IsRoot() {
 		p, _ = p.Parent()
 		if checked[p] {
-			return nil
+			break
 		}
 		checked[p] = true
-		exists, err := tx.Has(l.read.Path.Join(p))
+		at := l.read.Path.Join(p)
+		exists, err := tx.Has(at)
 		if err != nil {
-			return err
+			return false, err
 		}
-		priority, err := tx.Priority(l.read.Path.Join(p))
-		if err != nil {
-			return err
+		priority, err := tx.Priority(at)
+		if err != nil || !priority.IsEmpty() {
+			return false, err
 		}
-		if exists && priority.IsEmpty() {
+		if exists {
 			e.Add(tree.Target{Path: p, Priority: true}, tree.Empty)
 		}
 	}
-	return nil
+	return true, nil
 }
