@@ -234,7 +234,9 @@ func (r *resumeTest) small() {
 	case 1:
 		r.set("/l/"+key+r.pick("", "/x")+"/.priority", func(string) string { return r.pick("null", "1") })
 	case 2:
-		r.set("/l/"+key, func(string) string { return r.pick(`{"n":1,".priority":1}`, `{"n":2}`, `{"x":{"y":1,".priority":2}}`, r.leaf()) })
+		r.set("/l/"+key, func(string) string {
+			return r.pick(`{"n":1,".priority":1}`, `{"n":2}`, `{"x":{"y":1,".priority":2}}`, r.leaf())
+		})
 	default:
 		r.set("/l/"+key+r.pick("/n", "/x/y", "/x/z", "/n"), func(string) string { return r.pick("null", "null", r.leaf()) })
 	}

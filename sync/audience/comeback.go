@@ -1,10 +1,8 @@
 package audience
 
 import (
+	"encoding/json"
 	"errors"
-	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/outbox"
@@ -22,29 +20,20 @@ func (a *Audience) SessionMarks(c access.Caller) *resume.Marks {
 	if a.host.History == nil {
 		return nil
 	}
-	var identity strings.Builder
-	if c.Admin {
-		identity.WriteString("administrator")
-	} else {
-		gjson.Parse(c.Auth.JSON).ForEach(func(name, value gjson.Result) bool {
-			identity.WriteString(name.Raw)
-			if name.Str != "token" || !value.IsObject() {
-				identity.WriteString(value.Raw)
-				return true
+	identity := "administrator"
+	if !c.Admin {
+		identity = c.Auth.JSON
+		var auth, token map[string]json.RawMessage
+		if json.Unmarshal([]byte(identity), &auth) == nil && json.Unmarshal(auth["token"], &token) == nil {
+			for _, name := range []string{"iat", "exp", "nbf", "jti"} {
+				delete(token, name)
 			}
-			value.ForEach(func(name, claim gjson.Result) bool {
-				switch name.Str {
-				case "iat", "exp", "nbf", "jti":
-				default:
-					identity.WriteString(name.Raw + claim.Raw)
-				}
-				return true
-			})
-			identity.WriteByte('}')
-			return true
-		})
+			delete(auth, "token")
+			text, _ := json.Marshal([]any{auth, token}) // that was just read
+			identity = string(text)
+		}
 	}
-	return resume.SessionMarks(a.host.LogID, identity.String())
+	return resume.SessionMarks(a.host.LogID, identity)
 }
 
 // Reached returns the place in the log up to which all events are in the outboxes of their

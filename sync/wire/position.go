@@ -9,7 +9,7 @@ func AppendSince(dst []byte, place string) []byte {
 
 // AppendPosition appends the push that says that the client has all of its views up to a place in
 // the log (FeaturePositions).
-func AppendPosition[T Raw](dst []byte, place T) []byte {
+func AppendPosition(dst, place []byte) []byte {
 	dst = append(appendEventHead(dst, PushPosition), `"d":"`...)
 	return append(append(dst, place...), `"}}}`...)
 }
