@@ -33,7 +33,13 @@ func (n *listens) Unlisten(s *replica.Source) {
 func (c *Client) listen(s *replica.Source) {
 	c.lastID++
 	c.asked[c.lastID] = s
-	c.post(c.lastID, wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash()))
+	positions := c.link.has(wire.FeaturePositions)
+	since := s.Resume(positions)
+	msg := wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash())
+	if positions {
+		msg = wire.AppendSince(msg, since)
+	}
+	c.post(c.lastID, msg)
 }
 
 // handle takes a message of the server. An error ends the connection.
@@ -54,6 +60,8 @@ func (c *Client) handle(m wire.ServerMessage) error {
 		return c.cancelled(m)
 	case m.Push == wire.PushData, m.Push == wire.PushMerge:
 		return c.told(m)
+	case m.Push == wire.PushPosition:
+		c.replica.At(textOf(m.Data))
 	case m.Push == wire.PushSecurityDebug:
 		c.options.Log.Info("security debug", "text", string(m.Data))
 	}

@@ -20,7 +20,12 @@ const forcedReconnects = 50
 // none twice, and the last one in the end. The events fit together and lead to the
 // server's data. When there are no more writes, a cut shows nothing.
 func TestListenersSurviveReconnects(t *testing.T) {
-	s := servertest.New(t, servertest.Options{})
+	t.Run("memory", func(t *testing.T) { surviveReconnects(t, servertest.Options{}) })
+	t.Run("log", func(t *testing.T) { surviveReconnects(t, servertest.Options{Dir: t.TempDir()}) })
+}
+
+func surviveReconnects(t *testing.T, o servertest.Options) {
+	s := servertest.New(t, o)
 	p := newProxy(t, s.Host)
 	writer, reader := dial(t, s.URL, quick), dial(t, p.url(s.URL), quick)
 	ctx, cancel := context.WithCancel(t.Context())

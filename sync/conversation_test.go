@@ -28,6 +28,8 @@ import (
 //
 //	open                 begin with an empty database and the rules of the input;
 //	                     without input everybody may do everything
+//	open log             the same with a log: positions in it are shown as @1, @2, …
+//	reopen               end the sessions, close the database, and open it again
 //	rules                put the rules of the input in force
 //	data                 put the data document of the input in force
 //	connect NAME [max=N] begin a session, whose outbox holds N bytes
@@ -71,17 +73,23 @@ type conversation struct {
 	indexFrom int // groups at a path
 	now       time.Time
 	clients   []*client // in the order they connected
+	options   Options   // that the database was opened with
+	positions []string  // that were sent: @1 is the first
 }
 
 func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 	defer func() { drained(t, c.db) }()
 	if c.db == nil && d.Cmd != "open" {
-		c.open(t, "")
+		c.open(t, "", false)
 	}
 	switch d.Cmd {
 	case "open":
 		c.end(t)
-		c.open(t, d.Input)
+		c.open(t, d.Input, d.HasArg("log"))
+		return "ok"
+	case "reopen":
+		c.end(t)
+		c.reopen(t)
 		return "ok"
 	case "connect":
 		var size int
@@ -138,12 +146,19 @@ func sorted(text string, yes bool) string {
 	return strings.Join(slices.Sorted(strings.Lines(text)), "")
 }
 
-func (c *conversation) open(t *testing.T, text string) {
-	o := Options{Now: func() time.Time { return c.now }, Rules: rules.Open()}
+func (c *conversation) open(t *testing.T, text string, log bool) {
+	c.options = Options{Now: func() time.Time { return c.now }, Rules: rules.Open()}
 	if text != "" {
-		o.Rules = parseRules(t, text)
+		c.options.Rules = parseRules(t, text)
 	}
-	db, err := Open(o)
+	if log {
+		inFile(t, &c.options)
+	}
+	c.reopen(t)
+}
+
+func (c *conversation) reopen(t *testing.T) {
+	db, err := Open(c.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +227,9 @@ func (c *conversation) requests(t *testing.T, cl *client, d *datadriven.TestData
 
 // handle does what a transport does with a message.
 func (c *conversation) handle(cl *client, request string) {
+	for i, p := range c.positions {
+		request = strings.ReplaceAll(request, fmt.Sprintf(`"@%d"`, i+1), `"`+p+`"`)
+	}
 	m, err := wire.ParseMessage(`{"t":"d","d":` + strings.TrimSpace(request) + `}`)
 	var bad *wire.FormatError
 	switch {
@@ -244,7 +262,7 @@ func (c *conversation) sent(t *testing.T) string {
 	for _, cl := range c.clients {
 		cl.t = t
 		for _, frame := range cl.frames() {
-			fmt.Fprintf(&out, "%s< %s\n", cl.name, frame)
+			fmt.Fprintf(&out, "%s< %s\n", cl.name, c.named(frame))
 		}
 		if err := cl.out.Closing(); err != nil {
 			fmt.Fprintf(&out, "%s is disconnected: %v\n", cl.name, err)
@@ -254,6 +272,20 @@ func (c *conversation) sent(t *testing.T) string {
 		return "(nothing)"
 	}
 	return out.String()
+}
+
+// named returns a message with the name of the position that it has.
+func (c *conversation) named(frame string) string {
+	text, ok := strings.CutPrefix(frame, `{"a":"at","b":{"d":"`)
+	if !ok {
+		return frame
+	}
+	text = strings.TrimSuffix(text, `"}}`)
+	i := slices.Index(c.positions, text)
+	if i < 0 {
+		i, c.positions = len(c.positions), append(c.positions, text)
+	}
+	return fmt.Sprintf("at @%d", i+1)
 }
 
 func (c *conversation) left(t *testing.T) string {

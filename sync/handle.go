@@ -115,6 +115,9 @@ const chargedToken = 4 << 10
 func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
+	if p := s.placing.Load(); p != nil {
+		p.marks.Store(s.db.audience.SessionMarks(c))
+	}
 	listeners := slices.Collect(s.listeners())
 	s.chargeFor(len(listeners) / decidedAtOnce)
 	s.db.audience.Become(s.db.audience.TurnFor(s.out), listeners, c)
@@ -165,6 +168,7 @@ func (s *Session) Disown() {
 // a write that was sent before.
 func (s *Session) Close() {
 	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
+	s.out.Mark(nil) // what is written from now on is not sent
 	s.db.audience.End(s.listeners())
 	s.listens = listenSet{}
 	clear(s.windows)

@@ -30,7 +30,8 @@ type viewSpec struct {
 	tag   int64
 	hash  string // of what the client has, "" for nothing
 
-	changes bool // only what happens from now on
+	since   string // position up to which the client has the view, "" for none
+	changes bool   // only what happens from now on
 
 	compound string // compound hash of what the client has, "" for none
 }
@@ -39,6 +40,9 @@ type viewSpec struct {
 // that is hashed here. Beyond the bound the view is sent as a whole: the hash would be many times
 // as large when it is parsed, and no memory is taken for that.
 const maxCompoundBytes = 2 << 20
+
+// maxSince bounds the text of a position.
+const maxSince = 64
 
 // hashLength is the length of the hash of anything but nothing.
 const hashLength = 28
@@ -53,6 +57,9 @@ func readView(r wire.Request) (v viewSpec, err error) {
 	if len(b.Hash) == hashLength {
 		v.hash = strings.Clone(b.Hash)
 	}
+	if len(b.Since) <= maxSince {
+		v.since = strings.Clone(b.Since)
+	}
 	if len(b.CompoundHash) <= maxCompoundBytes {
 		v.compound = strings.Clone(b.CompoundHash)
 	}
@@ -61,7 +68,9 @@ func readView(r wire.Request) (v viewSpec, err error) {
 }
 
 // size is what v keeps in memory.
-func (v viewSpec) size() int { return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.compound) }
+func (v viewSpec) size() int {
+	return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.since) + len(v.compound)
+}
 
 // read is what the rules decide about.
 func (v viewSpec) read(c Caller) Read {
@@ -100,6 +109,9 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.listens.add(l)
 	s.listening += l.size
 	s.countWindow(l, 1)
+	if r.Body.Placed {
+		s.place()
+	}
 	l.Show(v.size(), func() [][]byte { return s.firstView(l.Listener, v) })
 	return nil
 }
@@ -133,7 +145,7 @@ func (v viewSpec) has(n tree.Node) bool {
 // It runs on the goroutine that sends, long after the request. The listen may
 // have ended, or the client may have another identity by then.
 func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
-	n, err := viewOf(l, v)
+	n, push, known, err := s.viewOf(l, v)
 	switch {
 	case errors.Is(err, audience.ErrGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
@@ -153,21 +165,28 @@ func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
-	if v.changes || v.has(n) {
-		return [][]byte{reply}
+	if p := s.placing.Load(); p != nil {
+		p.viewed.Store(true)
 	}
-	if push := v.pushMerges(n); push != nil {
-		return [][]byte{push, reply}
+	if push == nil && !known && !v.has(n) {
+		if push = v.pushMerges(n); push == nil {
+			push = l.Push(n)
+		}
 	}
-	return [][]byte{l.Push(n), reply}
+	return [][]byte{push, reply}
 }
 
-// viewOf begins to follow a view, and reads it unless the client wants changes alone.
-func viewOf(l *audience.Listener, v viewSpec) (n tree.Node, err error) {
+// viewOf begins to follow a view, and reads it unless it is known what the client lacks of it:
+// push says that, nil for nothing.
+func (s *Session) viewOf(l *audience.Listener, v viewSpec) (n tree.Node, push []byte, known bool, err error) {
 	if v.changes {
-		return tree.Empty, l.Begin()
+		return tree.Empty, nil, true, l.Begin()
 	}
-	return l.View()
+	if from, ok := s.since(v.since); ok {
+		return l.ViewSince(from)
+	}
+	n, err = l.View()
+	return n, nil, false, err
 }
 
 // readPath reads the path of a request that needs one.

@@ -9,7 +9,6 @@ import (
 	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // Stream starts to follow a view for an event stream. Its first event is the whole view, or
@@ -108,91 +107,12 @@ func (l *Listener) whole(v viewing, brief bool) (*outbox.Event, error) {
 // comeBack returns the first event of a client that has all up to a position: what has changed
 // since, or the whole view if that is not known.
 func (l *Listener) comeBack(from resume.Position) [][]byte {
-	history := l.audience.host.History
-	history.Reach(from, l.audience.revision.Load())
+	l.audience.host.History.Reach(from, l.audience.revision.Load())
 	return l.blocks(func(v viewing, brief bool) (*outbox.Event, error) {
-		touched, ok := l.missed(history, v, from)
-		if !ok {
+		e, ok, err := l.since(v, from, brief)
+		if err == nil && !ok {
 			return l.whole(v, brief)
 		}
-		if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
-			return nil, err
-		}
-		return l.news(v, touched, brief)
+		return e, err
 	})
-}
-
-// missed returns the paths in the view at or below which it may have changed since a position.
-// ok is false if they are not known, or if the client must not know them.
-//
-// A path that was written may have been there in between only. Its name is for those clients
-// alone that could have followed the view all the time: what the permission rests on now must
-// not have changed since the position, so it was the same all the time. The names of children
-// that are not in a query now are not told either: they may never have been in it.
-func (l *Listener) missed(h *resume.History, v viewing, from resume.Position) (touched []tree.Path, ok bool) {
-	q := l.read.Query
-	if v.timed {
-		return nil, false
-	}
-	touched, ok = h.Since(resume.Question{
-		From: from, To: v.tx.Revision(), Path: l.read.Path, Rests: v.rests, Priorities: !q.IsAll() && q.Order() == tree.ByPriority,
-	})
-	switch {
-	case !ok || len(touched) == 0:
-		return nil, ok
-	case touched[0].IsRoot():
-		return nil, false
-	case q.IsAll():
-		return touched, true
-	}
-	return l.shownOf(v, touched)
-}
-
-// shownOf returns the children of a query that were touched, if the view shows each of them,
-// and everything that is in the query's range. Then nothing else has come or gone.
-func (l *Listener) shownOf(v viewing, touched []tree.Path) (children []tree.Path, ok bool) {
-	q := l.read.Query
-	if q.Limit > 0 && len(v.window) >= q.Limit {
-		return nil, false
-	}
-	for _, p := range touched { // those of a child are neighbours
-		key, _, _ := p.Cut()
-		child := tree.Root.Child(key)
-		if n := len(children); n > 0 && children[n-1] == child {
-			continue
-		}
-		value, exists, err := v.tx.Indexes().Value(l.read.Path.Join(child), q.Order())
-		if err != nil {
-			return nil, false
-		}
-		if ok, err := selects(v.tx, l.read.Path, q, tree.Entry{Value: value, Key: key}, exists); err != nil || !ok {
-			return nil, false
-		}
-		children = append(children, child)
-	}
-	return children, true
-}
-
-// news is the event of the values that paths in the view have now, nil for none. All of them
-// are of one state.
-func (l *Listener) news(v viewing, paths []tree.Path, brief bool) (*outbox.Event, error) {
-	left := l.audience.mostText(brief)
-	e := &outbox.Event{Path: l.read.Path, Merge: true}
-	for _, p := range paths {
-		n, err := v.tx.GetLimit(l.read.Path.Join(p), left)
-		if left -= int64(len(n.Text())); err == nil && left < 0 {
-			err = store.ErrTooBig
-		}
-		if err != nil {
-			return nil, tooLong(err, brief)
-		}
-		e.Add(tree.Target{Path: p}, n)
-	}
-	switch len(paths) {
-	case 0:
-		return nil, nil
-	case 1:
-		return outbox.Put(tree.Target{Path: l.read.Path.Join(paths[0])}, e.Parts[0].Node), nil
-	}
-	return e, nil
 }

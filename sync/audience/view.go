@@ -67,13 +67,16 @@ func (l *Listener) text(v viewing, brief bool) (n tree.Node, err error) {
 	if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
 		return tree.Empty, err
 	}
-	most := l.audience.mostText(brief)
-	if l.read.Query.Limit > 0 {
-		n, err = v.tx.Children(l.read.Path, v.window, most)
-	} else {
-		n, err = v.tx.Window(l.read.Path, l.read.Query, most)
-	}
+	n, err = l.textOf(v, l.audience.mostText(brief))
 	return n, tooLong(err, brief)
+}
+
+// textOf reads the text of a view, of at most so many bytes.
+func (l *Listener) textOf(v viewing, most int64) (tree.Node, error) {
+	if l.read.Query.Limit > 0 {
+		return v.tx.Children(l.read.Path, v.window, most)
+	}
+	return v.tx.Window(l.read.Path, l.read.Query, most)
 }
 
 // mostText returns how long the text may be that is read of a view at once.

@@ -51,8 +51,9 @@ type Outbox struct {
 	held   int64       // of the allowance, by what the last Take returned
 	waits  waiting
 
-	allowance *Allowance // nil: none
-	room      sync.Cond  // bytes went down, or closed
+	mark      func() []byte // see Mark; nil: none
+	allowance *Allowance    // nil: none
+	room      sync.Cond     // bytes went down, or closed
 	closing   error
 	waiter    limit.Waiter // for memory of the allowance
 	memory    Memory       // nil: without a bound
@@ -118,6 +119,23 @@ func New(format Format, maxBytes int, notify func()) *Outbox {
 	o := &Outbox{format: format, max: maxBytes, notify: notify}
 	o.room.L = &o.mu
 	return o
+}
+
+// Mark has the client sent what f returns, if it is not nil, each time that it has been given all
+// that waited. f is called with a lock held, so it must not wait. nil ends it: when Mark returns,
+// the former f is not called any more.
+func (o *Outbox) Mark(f func() []byte) {
+	o.mu.Lock()
+	o.mark = f
+	o.mu.Unlock()
+}
+
+// marked returns what a mark is now, nil for nothing. mu is held, and nothing waits.
+func (o *Outbox) marked() []byte {
+	if o.mark == nil || o.closed {
+		return nil
+	}
+	return o.mark()
 }
 
 // PushFrame queues a message that is ready to be sent.
@@ -311,14 +329,21 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if heldBack && !o.isHeldBack() {
 		o.room.Broadcast()
 	}
-	return dst, o.items.Len() > 0
+	if o.items.Len() > 0 {
+		return dst, true
+	}
+	if msg := o.marked(); msg != nil {
+		dst = append(dst, msg)
+	}
+	return dst, false
 }
 
 func (o *Outbox) pop() (item, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.items.Len() == 0 {
-		return item{}, false
+		msg := o.marked()
+		return item{message: msg}, msg != nil
 	}
 	it := o.items.Pop()
 	o.bytes -= int(it.size)

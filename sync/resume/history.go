@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -40,8 +41,9 @@ type Tail interface {
 // commits that no earlier one has read.
 type History struct {
 	open   func(from uint64) (Tail, error)
-	run    uint32 // of the database now
-	opened uint64 // the revision with which the run began
+	run    uint32                   // of the database now
+	opened uint64                   // the revision with which the run began
+	start  atomic.Pointer[Position] // the place behind that; nil: not looked for yet
 
 	mu      sync.Mutex
 	tail    Tail // nil: nothing is known
@@ -58,8 +60,14 @@ type History struct {
 type commit struct {
 	run     uint32
 	unclear bool // more was written than the targets say, or the rules were changed
-	targets []tree.Target
+	targets []target
 	ends    []uint32 // of each write in targets
+}
+
+// A target is what one write was about.
+type target struct {
+	tree.Target
+	removed bool
 }
 
 // NewHistory returns the history of a database that was opened at a revision for a run with
@@ -79,8 +87,23 @@ func (h *History) Position(revision uint64) Position {
 			return Position{}
 		}
 		run = h.commits[revision-h.first].run
+		if revision == h.opened {
+			h.start.Store(&Position{Revision: revision, Run: run})
+		}
 	}
 	return Position{Revision: revision, Run: run}
+}
+
+// Known is Position for callers that must not wait. It is nowhere, too, if the log has to be
+// read first, which Position does: for the revision that the database was opened with.
+func (h *History) Known(revision uint64) Position {
+	if revision > h.opened {
+		return Position{Revision: revision, Run: h.run}
+	}
+	if p := h.start.Load(); p != nil && p.Revision == revision {
+		return *p
+	}
+	return Position{}
 }
 
 // Written returns the place behind so many writes of a commit of this run.
@@ -105,14 +128,20 @@ type Question struct {
 	Priorities bool // they may be seen
 }
 
-// Since returns the paths, relative to that of the view, at or below which its value may have
-// changed; none is inside of another. ok is false if that is not known.
-func (h *History) Since(q Question) (touched []tree.Path, ok bool) {
+// A Touched is a path, relative to that of a view, at or below which its value may have changed.
+type Touched struct {
+	Path    tree.Path
+	Removed bool // something there was removed; so a node above it may have been gone in between
+}
+
+// Since returns where the value of a view may have changed, in the order of the paths; none is
+// inside of another. ok is false if that is not known.
+func (h *History) Since(q Question) (touched []Touched, ok bool) {
 	commits, ok := h.between(q.From, q.To)
 	if !ok {
 		return nil, false
 	}
-	found := finder{Question: q, seen: make(map[tree.Path]struct{})}
+	found := finder{Question: q, seen: make(map[tree.Path]bool)}
 	for i := range commits {
 		c := &commits[i]
 		targets := c.targets
@@ -232,7 +261,7 @@ func (c *commit) take(op entry.Operation) {
 // note notes the targets of one write. They do not keep the text of the entry.
 func (c *commit) note(writes []tree.ResolvedWrite) {
 	for _, w := range writes {
-		c.targets = append(c.targets, tree.Target{Path: w.Path.Clone(), Priority: w.Priority})
+		c.targets = append(c.targets, target{tree.Target{Path: w.Path.Clone(), Priority: w.Priority}, w.Node.IsEmpty() && !w.Priority})
 	}
 	c.ends = append(c.ends, uint32(len(c.targets)))
 }
@@ -267,12 +296,12 @@ func (h *History) drop() {
 // A finder finds what writes have touched of a view.
 type finder struct {
 	Question
-	seen  map[tree.Path]struct{} // relative paths
+	seen  map[tree.Path]bool // relative paths, and whether something there was removed
 	meets int
 }
 
 // add takes the targets of writes. It reports false if the answer is that it is not known.
-func (f *finder) add(targets []tree.Target) bool {
+func (f *finder) add(targets []target) bool {
 	if f.meets += len(targets) * len(f.Rests); f.meets > maxMeets {
 		return false
 	}
@@ -285,19 +314,22 @@ func (f *finder) add(targets []tree.Target) bool {
 		switch above := t.Path.Contains(f.Path); {
 		case t.Priority && (!f.Priorities || above && t.Path != f.Path):
 		case above:
-			f.seen[tree.Root] = struct{}{}
+			f.seen[tree.Root] = true
 		case f.Path.Contains(t.Path):
-			f.seen[f.Path.Rel(t.Path)] = struct{}{}
+			rel := f.Path.Rel(t.Path)
+			f.seen[rel] = f.seen[rel] || t.removed
 		}
 	}
 	return len(f.seen) <= MaxTouched
 }
 
 // list returns what was found, without what is inside of something else.
-func (f *finder) list() (list []tree.Path) {
+func (f *finder) list() (list []Touched) {
 	for _, p := range slices.SortedFunc(maps.Keys(f.seen), tree.ComparePaths) {
-		if len(list) == 0 || !list[len(list)-1].Contains(p) {
-			list = append(list, p)
+		if n := len(list); n > 0 && list[n-1].Path.Contains(p) {
+			list[n-1].Removed = list[n-1].Removed || f.seen[p]
+		} else {
+			list = append(list, Touched{p, f.seen[p]})
 		}
 	}
 	return list

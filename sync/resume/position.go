@@ -54,6 +54,13 @@ func NewMarks(database uint64, p tree.Path, query string) *Marks {
 	return &Marks{block}
 }
 
+// SessionMarks returns the marks of all that a session is sent, whose client is to the rules what
+// identity says. Another identity is told nothing of what happened when it was none: it may not
+// have had its permission then.
+func SessionMarks(database uint64, identity string) *Marks {
+	return NewMarks(database, tree.Root, "\x00"+identity)
+}
+
 // Append appends the text of a position, nothing for nowhere.
 func (m *Marks) Append(dst []byte, p Position) []byte {
 	if m == nil || p.Revision == 0 {

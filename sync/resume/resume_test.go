@@ -151,7 +151,7 @@ func TestSince(t *testing.T) {
 			}
 			got := "nobody knows"
 			if touched, ok := h.Since(q); ok {
-				got = fmt.Sprint(touched)
+				got = fmt.Sprint(pathsOf(touched))
 			}
 			if got != c.want {
 				t.Errorf("at %s from %v to %d, after a question of %d: %s, want %s", c.path, c.from, c.to, asked, got, c.want)
@@ -160,6 +160,36 @@ func TestSince(t *testing.T) {
 	}
 	if f.open > 0 {
 		t.Errorf("%d readers hold the log back", f.open)
+	}
+}
+
+// pathsOf returns the paths of what was touched, with a minus where something was removed.
+func pathsOf(touched []Touched) (list []string) {
+	for _, t := range touched {
+		p := t.Path.String()
+		if t.Removed && !t.Path.IsRoot() {
+			p += "-"
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// TestRemoved: of what was touched it is known whether something was removed there.
+func TestRemoved(t *testing.T) {
+	remove := func(paths ...string) *entry.Write {
+		w := write(paths...)
+		for i := range w.Writes {
+			w.Writes[i].Node = tree.Empty
+		}
+		return w
+	}
+	f := new(fakeLog)
+	f.commit(t, 1, false, write("/x"))
+	f.commit(t, 1, false, remove("/a/b"), write("/a/b"), write("/a/c"), remove("/a/c/d"), remove("/a/e/.priority"), write("/a/f"))
+	got, _ := NewHistory(0, 1, f.tail).Since(Question{From: Position{1, 0, 1}, To: 2, Path: tree.MustParsePath("/a"), Priorities: true})
+	if want := "[/b- /c- /e /f]"; fmt.Sprint(pathsOf(got)) != want {
+		t.Errorf("touched are %v, want %s", pathsOf(got), want)
 	}
 }
 
@@ -172,6 +202,19 @@ func TestPosition(t *testing.T) {
 	for rev, want := range []Position{{}, {1, 0, 7}, {2, 0, 7}, {3, 0, 8}} {
 		if got := h.Position(uint64(rev)); got != want {
 			t.Errorf("the place behind commit %d is %v, want %v", rev, got, want)
+		}
+	}
+	for _, asked := range []bool{false, true} { // whether Position has read the log
+		h := NewHistory(2, 8, f.tail)
+		want := Position{}
+		if asked {
+			want = h.Position(2)
+		}
+		if got := h.Known(2); got != want {
+			t.Errorf("without reading, asked before: %t, the place behind commit 2 is %v, want %v", asked, got, want)
+		}
+		if got := h.Known(3); got != (Position{3, 0, 8}) {
+			t.Errorf("without reading, the place behind commit 3 is %v", got)
 		}
 	}
 	f.trimmed = 9
@@ -263,6 +306,7 @@ func TestMarks(t *testing.T) {
 	}
 	for name, other := range map[string]*Marks{
 		"database": NewMarks(6, a, "q"), "path": NewMarks(5, b, "q"), "query": NewMarks(5, a, ""), "log": NewMarks(0, a, "q"), "border": NewMarks(5, tree.Root, "a\x00q"),
+		"session": SessionMarks(5, "q"), "kind": NewMarks(5, tree.Root, "q"),
 	} {
 		if got, ok := other.Read(text); ok && got == p {
 			t.Errorf("the marks of another %s read the same", name)

@@ -31,6 +31,8 @@ type Body struct {
 
 	OnlyIf  string // if of o and om, raw object, an extension (FeatureOnlyIf); "" when absent
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
+	Since   string // since of a listen, an extension (FeaturePositions); "" for no place
+	Placed  bool   // there is a since
 	Changes bool   // chg of a listen, an extension (FeatureChanges): no view first
 	Descend bool   // desc of ls, an extension (FeatureList): from the end of the query to its start
 	Merge   bool   // m of x, an extension (FeatureExplain): the write is a merge
@@ -83,6 +85,9 @@ func (b *Body) set(key, raw string) (want string) {
 	case "m":
 		b.Merge = raw == "1"
 		ok, want = raw == "0" || raw == "1", "0 or 1"
+	case "since":
+		b.Since, ok = jsontext.Unquote(raw)
+		b.Placed, want = true, "a string"
 	case "chg":
 		b.Changes = raw == "1"
 		ok, want = raw == "0" || raw == "1", "0 or 1"

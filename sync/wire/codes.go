@@ -46,6 +46,11 @@ const FeatureFilters = "q"
 // and no view first.
 const FeatureChanges = "a"
 
+// FeaturePositions in the hello says that a listen may have the place in the log up to which the
+// client has all of the view, since, and that a connection with such a listen is sent
+// PushPosition.
+const FeaturePositions = "p"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -60,6 +65,7 @@ var Features = []string{
 	FeatureConflicts,
 	FeatureFilters,
 	FeatureChanges,
+	FeaturePositions,
 }
 
 // Types of control messages (protocol §3, §14).
@@ -108,6 +114,7 @@ const (
 	PushAuthRevoked     = "ac"
 	PushAppCheckRevoked = "apc"
 	PushSecurityDebug   = "sd"
+	PushPosition        = "at" // an extension (FeaturePositions)
 )
 
 // Statuses of responses (protocol §13). A client turns one that it does not

@@ -6,9 +6,10 @@ import type { Kind, Link } from './link.js'
 import { log } from './log.js'
 import { queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
+import { Positions } from './positions.js'
 import type { SocketLike } from './socket.js'
-import type { Event, Subscription } from './sync.js'
-import type { ConnectionState, Target } from './target.js'
+import { type Event, named, type Subscription } from './sync.js'
+import { type ConnectionState, isJWT, type Target } from './target.js'
 import { LATE, PROBE, say, warn, warnIndex } from './warn.js'
 
 /** Receives what a connection reports. */
@@ -53,7 +54,7 @@ export const clock = () => performance.now()
 /**
  * A Connection carries requests to the server and pushes from it. It detects when the
  * server is gone, reconnects with random delays, and repeats what has no answer yet: the
- * sign-in, the listens (with the hash of the cached data) and the pending requests.
+ * sign-in, the listens (with hash and position of the cached data) and the pending requests.
  */
 export class Connection implements Link {
   state: ConnectionState = 'offline'
@@ -86,6 +87,7 @@ export class Connection implements Link {
   private requests = 0
   private readonly answers = new Map<number, (answer: Answer) => void>()
   readonly listens = new Map<string, Map<string, Subscription>>() // by path, by id
+  private readonly positions = new Positions()
   readonly pending = new Set<Request>()
   token?: string | null
   given = false // the token is one that no connection has used yet
@@ -119,6 +121,8 @@ export class Connection implements Link {
     if (subscription && this.state === 'connected') this.request('n', named(subscription))
   }
 
+  private readonly all = () => [...this.listens.values()].flatMap(known => [...known.values()])
+
   private forget(path: string, id: string): Subscription | undefined {
     const known = this.listens.get(path)
     const subscription = known?.get(id)
@@ -148,7 +152,7 @@ export class Connection implements Link {
    */
   refuse(answer: Answer, savedStay = false): void {
     this.refusal = answer
-    const listens = [...this.listens.values()].flatMap(known => [...known.values()])
+    const listens = this.all()
     const requests = [...this.pending].filter(({ writeId }) => !savedStay || !writeId)
     this.listens.clear()
     for (const request of requests) this.pending.delete(request)
@@ -268,6 +272,7 @@ export class Connection implements Link {
       socket.close()
     }
     this.answers.clear()
+    this.positions.lost()
     for (const request of sent) request.sent = false
     this.signing = this.leaving = false
     this.good()
@@ -380,7 +385,7 @@ export class Connection implements Link {
     this.authenticate()
     // Listens need not wait for the answer: the server takes requests in order, and what it
     // says to them after a refusal is not heeded.
-    for (const known of [...this.listens.values()]) known.forEach(s => this.sendListen(s))
+    for (const subscription of this.all()) this.sendListen(subscription)
     this.sendAll()
     this.become('connected')
     this.handler.connected(true)
@@ -443,10 +448,12 @@ export class Connection implements Link {
 
   private sendListen(subscription: Subscription): void {
     const name = named(subscription)
-    this.request('q', { ...name, h: hashNode(subscription.cached().node) }, answer => {
+    const since = this.features.includes('p') ? this.positions.of(subscription) : undefined
+    this.request('q', { ...name, h: hashNode(subscription.again(!!since).node), since }, answer => {
       // The listen may have been removed, and even replaced, in the meantime.
       if (this.listens.get(name.p)?.get(subscription.id) !== subscription) return
       if (answer.s !== 'ok' && this.leaving) return
+      this.positions.took(subscription)
       if (answer.s !== 'ok') this.forget(name.p, subscription.id)
       else warnIndex(this.target, subscription, answer.d)
       this.finish(subscription, answer)
@@ -483,18 +490,10 @@ export class Connection implements Link {
       const subscription = this.forget(formatPath(parsePath(body.p)), id)
       if (subscription)
         this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
-    } else if (action === 'ac') this.revoked(body)
+    } else if (action === 'at') this.positions.reached(body.d, this.all())
+    else if (action === 'ac') this.revoked(body)
   }
 }
 
-// named returns the fields by which the protocol identifies a listen.
-const named = ({ path, query, tag }: Subscription) => ({
-  p: formatPath(path),
-  ...(tag && { q: query, t: tag })
-})
-
 // soon defers an answer, so that none comes before the call returns.
 const soon = (f: () => void): void => void setTimeout(f)
-
-// isJWT tells the token of a user, which has three parts, from a secret.
-const isJWT = (token: string): boolean => /^[^.]*(\.[^.]*){2}$/.test(token)

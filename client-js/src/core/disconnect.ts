@@ -38,7 +38,7 @@ function carryOut(core: Core): void {
   collect(core.plan, [])
   uncover(core.plan, [])
   const events = changes.flatMap(([path, node]) => {
-    const events = core.sync.set(path, node)
+    const events = core.sync.expect(path, node)
     const { transactions } = core
     transactions?.rerun(transactions.abort(path))
     return events

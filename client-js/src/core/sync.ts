@@ -3,7 +3,7 @@ import { type DogwoodError, isEnd } from './errors.js'
 import { EMPTY, type Node } from './node.js'
 import { cover, type Overlay, overlay, sortedKids } from './overlay.js'
 import { loadsAll, type Params, queryId, wireQuery } from './params.js'
-import { isWithin, type Path } from './path.js'
+import { formatPath, isWithin, type Path } from './path.js'
 import { estimate } from './servervalue.js'
 import { type Cache, type Change, type EventType, forChild, type Operation, View } from './view.js'
 import { say } from './warn.js'
@@ -47,8 +47,19 @@ export interface Subscription {
   readonly tag?: number
   /** The data that has been loaded so far. */
   cached(): Cache
+  /**
+   * The same for a new connection. With `resumes` the server says what has changed since the
+   * last one: then it is without what `expect` has added.
+   */
+  again(resumes: boolean): Cache
   done(status: string, error?: Error): Event[]
 }
+
+/** The fields by which the protocol identifies a listen. */
+export const named = ({ path, query, tag }: Subscription) => ({
+  p: formatPath(path),
+  ...(tag && { q: query, t: tag })
+})
 
 /** Where listeners are added and removed: a SyncTree, or a layer above it. */
 export interface Listeners {
@@ -115,6 +126,11 @@ export class SyncTree implements Listeners {
   /** The server has `node` at `path`. */
   set(path: Path, node: Node, tag?: number): Event[] {
     return this.news({ type: 'sent', path, data: overlay(node) }, tag)
+  }
+
+  /** The server will have `node` at `path`, though it cannot say so: the connection is lost. */
+  expect(path: Path, node: Node): Event[] {
+    return this.visit({ type: 'sent', path, data: overlay(node), expected: true })
   }
 
   // ---- writes
@@ -240,11 +256,26 @@ export class SyncTree implements Listeners {
       id: tag ? tracked.id : 'default',
       query: tag ? wireQuery(spec.params) : undefined,
       cached: () => view.server,
+      again: resumes => this.again(tracked, resumes),
       done: (status, error) => {
         if (status !== 'ok') return this.remove(spec, all, error)
         return this.news({ type: 'listened', path, data: overlay(EMPTY) }, tag)
       }
     }
+  }
+
+  // again goes for the views that the listen covers, too.
+  private again({ spec: { path }, tag, view }: Tracked, resumes: boolean): Cache {
+    const expected = !!view.before
+    const server = view.again(resumes)
+    const cover = (at: Point, node: Node): void => {
+      for (const other of at.views.values())
+        if (other.view !== view) other.view.again(resumes, expected ? { ...server, node } : undefined)
+      for (const [key, kid] of at.kids) cover(kid, node.child(key))
+    }
+    const at = this.find(path)
+    if (at && !tag) cover(at, server.node)
+    return server
   }
 
   // ---- the tree of views

@@ -38,6 +38,8 @@ export interface Operation {
   readonly data: Overlay
   /** Meant for one query. */
   readonly tagged?: boolean
+  /** The server did not send it, but will have done it. */
+  readonly expected?: boolean
 }
 
 /** A node as far as it is known. */
@@ -87,6 +89,8 @@ const knowsPath = (c: Cache, path: Path): boolean =>
 export class View {
   server: Cache
   shown: Cache
+  /** What `server` was before something that was only expected. */
+  before?: Cache
   private readonly filters: boolean
   // Of the operation at hand: the children that it may have changed, and the whole node on
   // the server, if another view has it.
@@ -115,6 +119,13 @@ export class View {
     return full && whole ? node.at(path) : null
   }
 
+  /** Forgets what was before, or puts it back; what is shown follows when the server has answered. */
+  again(back: boolean, before = this.before): Cache {
+    if (back && before) this.server = before
+    this.before = undefined
+    return this.server
+  }
+
   /** The changes that bring a new listener up to date. */
   initial(): Change[] {
     const { node, full } = this.shown
@@ -130,6 +141,7 @@ export class View {
     const { type, path, data, tagged } = op
     this.complete = complete
     this.touched = new Set()
+    if (op.expected) this.before ??= server
     if (type === 'write') this.write(path, data)
     else if (type === 'ack') this.ack(path, data)
     else if (type === 'undo') this.undo(path)

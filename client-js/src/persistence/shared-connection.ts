@@ -199,9 +199,10 @@ export class SharedConnection {
   }
 
   // greeted keeps the handshake, which has the time, for tabs that come later. It removes
-  // the feature of conditional onDisconnect operations: carryOut has no conditions.
+  // the feature of conditional onDisconnect operations: carryOut has no conditions. And that of
+  // positions, which are those of all that the connection is sent.
   private greeted(message: { d: { d: { ts: number; s: string; f?: string[] } } }): void {
-    message.d.d.f = message.d.d.f?.filter(feature => feature !== 'c')
+    message.d.d.f = message.d.d.f?.filter(feature => !/[cp]/.test(feature))
     const offset = message.d.d.ts - Date.now()
     this.session = message.d.d.s
     this.handshake = () => {

@@ -6,6 +6,9 @@ export class Relay {
   private readonly server: Server
   private readonly sockets = new Set<Socket>()
   private state: 'whole' | 'mute' | 'cut' = 'whole'
+  private left = Number.POSITIVE_INFINITY
+  /** Bytes that the server has sent. */
+  answered = 0
 
   constructor(target: number) {
     this.server = createServer(client => {
@@ -25,7 +28,13 @@ export class Relay {
       }
       client.on('data', data => void upstream.write(data))
       upstream.on('data', data => {
-        if (this.state === 'whole') client.write(data)
+        if (this.state !== 'whole') return
+        client.write(data.subarray(0, this.left))
+        this.answered += data.length
+        this.left -= data.length
+        if (this.left > 0) return
+        this.left = Number.POSITIVE_INFINITY
+        client.end(() => client.destroy())
       })
     })
   }
@@ -42,6 +51,11 @@ export class Relay {
   /** From now on the server hears the client, and not the other way round. */
   mute(): void {
     this.state = 'mute'
+  }
+
+  /** The connection that carries so many more bytes of the server ends behind them. */
+  breakAfter(bytes: number): void {
+    this.left = bytes
   }
 
   /** Ends all connections and refuses new ones. */

@@ -181,6 +181,57 @@ func TestForced(t *testing.T) {
 	}
 }
 
+// TestForcedResumes: what the server will have done is shown until it has answered, and does not
+// stay if the server has not done it and says only what has changed.
+func TestForcedResumes(t *testing.T) {
+	for _, c := range []struct {
+		may  bool
+		told []Change
+		want string
+	}{
+		{true, nil, `{"ana":true,"bo":1}`},
+		{true, []Change{{tree.Target{Path: path("online/bo")}, node("2")}}, `{"ana":true,"bo":2}`},
+		{true, []Change{{tree.Target{Path: path("online/ana")}, node("false")}}, `{"ana":false,"bo":1}`},
+		{true, []Change{{tree.Target{Path: path("online")}, node(`{"cy":1}`)}}, `{"cy":1}`},
+		{false, nil, `{"ana":false,"bo":1}`}, // the hash was that of this
+		{false, []Change{{tree.Target{Path: path("online")}, node(`{"cy":1}`)}}, `{"cy":1}`},
+	} {
+		net := new(recorder)
+		r := New(net)
+		v := r.Open(path("online"), tree.Query{}, new(watcher))
+		s := answer(t, r, net, `{"ana":true,"bo":1}`)
+		r.At("p1")
+		true1 := s.Hash()
+		for range 2 { // the second connection is lost before the answer
+			r.Sources()
+			want, hash := "", node(`{"ana":false,"bo":1}`).Hash()
+			if c.may {
+				want, hash = "p1", true1
+			}
+			r.Forced(set("online/ana", "false"))
+			if got := s.Resume(c.may); got != want || s.Hash() != hash {
+				t.Errorf("resumes from %q, want %q; the hash is that of what it is then: %t", got, want, s.Hash() == hash)
+			}
+			if v.State().Node != node(`{"ana":false,"bo":1}`) {
+				t.Errorf("without an answer %s is shown", v.State().Node.JSON())
+			}
+			r.At("too early")
+		}
+		if c.told != nil {
+			if err := r.Told(c.told[0].Path, 0, c.told); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Listened(s)
+		if got := v.State().Node; got != node(c.want) {
+			t.Errorf("%v, told %v: %s, want %s", c.may, c.told, got.JSON(), c.want)
+		}
+		if r.At("p2"); s.Resume(true) != "p2" {
+			t.Error("a new position is not taken")
+		}
+	}
+}
+
 func TestFail(t *testing.T) {
 	net := new(recorder)
 	r := New(net)

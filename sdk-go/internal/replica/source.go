@@ -20,6 +20,13 @@ type Source struct {
 	current  bool      // the server has answered on this connection
 	gone     bool      // it is followed no longer
 
+	// Position is that of the server's log up to which node has everything; "" if it is not
+	// known. The server need not send what was before it.
+	position string
+	resumes  bool      // it was asked for from there on this connection
+	forced   bool      // node has what Forced has taken in, which the server may not have done
+	before   tree.Node // node without that
+
 	// Of a window that took the place of a source of everything: what that one
 	// knew, until the server has told about the window itself.
 	all    tree.Node
@@ -34,7 +41,30 @@ func (s *Source) Hash() string {
 	if !s.complete {
 		return ""
 	}
+	if s.resumes && s.forced {
+		return s.before.Hash()
+	}
 	return s.known().Hash()
+}
+
+// Resume returns the position from which on the server is asked to follow the source, on a new
+// connection; "" if it is asked for all. may says whether the server has positions. The Hash is
+// to be asked for after it.
+func (s *Source) Resume(may bool) string {
+	s.resumes = may && s.complete && s.position != ""
+	if !s.resumes {
+		s.position, s.forced = "", false
+	}
+	return s.position
+}
+
+// unforce leaves out what was taken in by Forced if the server says what has changed since the
+// time before.
+func (s *Source) unforce() {
+	if s.resumes && s.forced {
+		s.node, s.later, s.size = s.before, nil, 0
+	}
+	s.forced, s.before = false, tree.Empty
 }
 
 // isWhole reports whether the source serves everything at and below its path.

@@ -12,6 +12,7 @@ func (r *Replica) Listened(s *Source) {
 	if s.gone {
 		return
 	}
+	s.unforce()
 	s.complete, s.current, s.hasAll = true, true, false
 	r.prune()
 	if s.isWhole() {
@@ -68,12 +69,14 @@ func (r *Replica) Told(p tree.Path, tag int64, changes []Change) error {
 		if s == nil {
 			return ErrUnknownTag
 		}
+		s.unforce()
 		s.take(changes)
 		r.showAll(s.views)
 		return nil
 	}
 	for _, s := range r.sources.overlapping(p) {
 		if s.isWhole() {
+			s.unforce()
 			s.take(changes)
 		}
 	}
@@ -90,12 +93,25 @@ func (r *Replica) tagged(p tree.Path, tag int64) *Source {
 	return nil
 }
 
+// At takes in the position of the server's log up to which it has told everything.
+func (r *Replica) At(position string) {
+	for _, s := range r.sources.all() {
+		if s.current {
+			s.position = position
+		}
+	}
+}
+
 // Forced takes in what the server will have done, though it could not tell: the
 // connection is lost.
 func (r *Replica) Forced(writes []tree.ResolvedWrite) {
 	for _, w := range writes {
 		for _, s := range r.sources.overlapping(w.Path) {
 			if s.complete {
+				if !s.forced {
+					s.before, s.forced = s.known(), true
+				}
+				s.resumes = false // on the connection that is lost
 				s.take([]Change{{w.Target, w.Node}})
 			}
 		}

@@ -49,6 +49,7 @@ type Proxy struct {
 	healed   atomic.Bool
 	breaks   atomic.Int64
 	accepted atomic.Int64
+	answered atomic.Int64 // bytes
 
 	mu     sync.Mutex // guards what follows
 	rnd    *rand.Rand
@@ -82,6 +83,9 @@ func (p *Proxy) Breaks() int64 { return p.breaks.Load() }
 
 // Accepted returns how many connections there were.
 func (p *Proxy) Accepted() int64 { return p.accepted.Load() }
+
+// Answered returns how many bytes the server has sent to clients through the proxy.
+func (p *Proxy) Answered() int64 { return p.answered.Load() }
 
 // Heal cuts all connections once more and then breaks no others.
 func (p *Proxy) Heal() {
@@ -207,6 +211,9 @@ func (l *link) carry(to net.Conn, data []byte, direction int) bool {
 				return true // it is dropped
 			}
 		}
+	}
+	if to == l.ends[0] {
+		l.proxy.answered.Add(int64(len(data)))
 	}
 	_, err := to.Write(data)
 	return err == nil

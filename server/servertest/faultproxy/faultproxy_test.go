@@ -103,6 +103,9 @@ func TestNoFaults(t *testing.T) {
 	if n, err := talk(t, p.Addr(), 100); n != 10_000 || err != nil || p.Breaks() != 0 {
 		t.Errorf("%d bytes came, %v, %d breaks", n, err, p.Breaks())
 	}
+	if n := p.Answered(); n != 10_000 {
+		t.Errorf("%d bytes are counted", n)
+	}
 }
 
 // Each connection breaks, not always at the same place, and after Heal none does.

@@ -1,0 +1,221 @@
+package audience
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/outbox"
+	"github.com/dogwooddb/dogwood/sync/resume"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// SessionMarks returns how positions look to a client of the realtime protocol; nil if the
+// database has none.
+//
+// They are of the client's identity, without the members of a token that differ each time that it
+// is refreshed.
+func (a *Audience) SessionMarks(c access.Caller) *resume.Marks {
+	if a.host.History == nil {
+		return nil
+	}
+	identity := "administrator"
+	if !c.Admin {
+		identity = c.Auth.JSON
+		var auth, token map[string]json.RawMessage
+		if json.Unmarshal([]byte(identity), &auth) == nil && json.Unmarshal(auth["token"], &token) == nil {
+			for _, name := range []string{"iat", "exp", "nbf", "jti"} {
+				delete(token, name)
+			}
+			delete(auth, "token")
+			text, _ := json.Marshal([]any{auth, token}) // that was just read
+			identity = string(text)
+		}
+	}
+	return resume.SessionMarks(a.host.LogID, identity)
+}
+
+// Reached returns the place in the log up to which all events are in the outboxes of their
+// listeners, or nowhere. The caller may hold the lock of an outbox.
+func (a *Audience) Reached() resume.Position {
+	return a.host.History.Known(a.revision.Load())
+}
+
+// Reach reads what Reached needs of the log.
+func (a *Audience) Reach() { a.host.position(a.revision.Load()) }
+
+// ViewSince is View for a client that has all of the view up to a position. If it is known what
+// has changed since, and that is less than the view, ok is true, and push says it; nil: nothing.
+func (l *Listener) ViewSince(from resume.Position) (n tree.Node, push []byte, ok bool, err error) {
+	l.audience.host.History.Reach(from, l.audience.revision.Load())
+	err = l.look(func(v viewing, brief bool) (err error) {
+		var e *outbox.Event
+		e, ok, err = l.since(v, from, brief)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			n, err = l.text(v, brief)
+			return err
+		case e == nil:
+			return nil
+		}
+		e.Measure()
+		less := e.Size() - eventHead
+		n, err = l.textOf(v, int64(less))
+		if ok = errors.Is(err, store.ErrTooBig) || err == nil && len(n.Text()) > less; ok {
+			push, err = e.Push(l.shown.Tag), nil
+		}
+		return err
+	})
+	return n, push, ok, err
+}
+
+// eventHead is about what a push has beside its data.
+const eventHead = 64
+
+// since returns the event of what has changed in a view since a position, nil for nothing. ok is
+// false if that is not known.
+func (l *Listener) since(v viewing, from resume.Position, brief bool) (e *outbox.Event, ok bool, err error) {
+	touched, ok := l.missed(v, from)
+	if !ok {
+		return nil, false, nil
+	}
+	if err := v.withinLimits(l.audience.host.Rules(), l.read.Path, l.read.Query); err != nil {
+		return nil, false, err
+	}
+	return l.news(v, touched, brief)
+}
+
+// missed returns where the view may have changed since a position. ok is false if that is not
+// known, or if the client must not know it.
+//
+// A path that was written may have been there in between only. Its name is for those clients
+// alone that could have followed the view all the time: what the permission rests on now must
+// not have changed since the position, so it was the same all the time. The names of children
+// that are not in a query now are not told either: they may never have been in it.
+func (l *Listener) missed(v viewing, from resume.Position) (touched []resume.Touched, ok bool) {
+	q := l.read.Query
+	if v.timed {
+		return nil, false
+	}
+	touched, ok = l.audience.host.History.Since(resume.Question{
+		From: from, To: v.tx.Revision(), Path: l.read.Path, Rests: v.rests,
+		Priorities: l.out.Format() == outbox.Realtime || !q.IsAll() && q.Order() == tree.ByPriority,
+	})
+	switch {
+	case !ok || len(touched) == 0:
+		return nil, ok
+	case touched[0].Path.IsRoot():
+		return nil, false
+	case q.IsAll():
+		return touched, true
+	}
+	return l.shownOf(v, touched)
+}
+
+// shownOf returns the children of a query that were touched, if the view shows each of them,
+// and everything that is in the query's range. Then nothing else has come or gone.
+func (l *Listener) shownOf(v viewing, touched []resume.Touched) (children []resume.Touched, ok bool) {
+	q := l.read.Query
+	if q.Limit > 0 && len(v.window) >= q.Limit {
+		return nil, false
+	}
+	for _, t := range touched { // those of a child are neighbours
+		key, _, _ := t.Path.Cut()
+		child := tree.Root.Child(key)
+		if n := len(children); n > 0 && children[n-1].Path == child {
+			children[n-1].Removed = children[n-1].Removed || t.Removed
+			continue
+		}
+		value, exists, err := v.tx.Indexes().Value(l.read.Path.Join(child), q.Order())
+		if err != nil {
+			return nil, false
+		}
+		if ok, err := selects(v.tx, l.read.Path, q, tree.Entry{Value: value, Key: key}, exists); err != nil || !ok {
+			return nil, false
+		}
+		children = append(children, resume.Touched{Path: child, Removed: t.Removed})
+	}
+	return children, true
+}
+
+// news is the event of the values that there are now where a view was touched, nil for none. All
+// of them are of one state. ok is false if they are not all that a client has to know.
+func (l *Listener) news(v viewing, touched []resume.Touched, brief bool) (e *outbox.Event, ok bool, err error) {
+	left := l.audience.mostText(brief)
+	e, ok = &outbox.Event{Path: l.read.Path, Merge: true}, true
+	checked := make(map[tree.Path]bool)
+	var last tree.Path // the last that is gone, if it is not the root
+	for _, t := range touched {
+		n, err := v.tx.GetLimit(l.read.Path.Join(t.Path), max(left, 1))
+		if left -= int64(len(n.Text())); err == nil && left < 0 {
+			err = store.ErrTooBig
+		}
+		p := t.Path
+		if err == nil && n.IsEmpty() {
+			p, err = l.gone(v.tx, p)
+		}
+		if err == nil && (t.Removed || !l.read.Query.IsAll()) && l.out.Format() == outbox.Realtime {
+			ok, err = l.bare(v.tx, t.Path, checked, e)
+		}
+		if err != nil || !ok {
+			return nil, false, tooLong(err, brief)
+		}
+		if n.IsEmpty() {
+			if p == last && len(e.Parts) > 0 {
+				continue // several that were touched were in it
+			}
+			last = p
+		}
+		e.Add(tree.Target{Path: p}, n)
+	}
+	switch len(e.Parts) {
+	case 0:
+		e = nil
+	case 1:
+		e = outbox.Put(tree.Target{Path: l.read.Path.Join(e.Parts[0].Target.Path)}, e.Parts[0].Node)
+	}
+	return e, true, nil
+}
+
+// gone returns the uppermost node of a view that is gone with the one at p. A client to which it
+// was a value without children does not learn from the removal of a child that it is gone.
+func (l *Listener) gone(tx *store.Tx, p tree.Path) (tree.Path, error) {
+	for !p.IsRoot() {
+		above, _ := p.Parent()
+		if exists, err := tx.Has(l.read.Path.Join(above)); err != nil || exists {
+			return p, err
+		}
+		p = above
+	}
+	return p, nil
+}
+
+// bare adds to an event that the nodes above p have no priority: one of them may have been gone in
+// between, and have lost its priority with that. ok is false if one has a priority: clients differ
+// in whether it keeps that when all its children are others, and a query that showed nothing did
+// not show it.
+func (l *Listener) bare(tx *store.Tx, p tree.Path, checked map[tree.Path]bool, e *outbox.Event) (ok bool, err error) {
+	for !p.IsRoot() {
+		p, _ = p.Parent()
+		if checked[p] {
+			break
+		}
+		checked[p] = true
+		at := l.read.Path.Join(p)
+		exists, err := tx.Has(at)
+		if err != nil {
+			return false, err
+		}
+		priority, err := tx.Priority(at)
+		if err != nil || !priority.IsEmpty() {
+			return false, err
+		}
+		if exists {
+			e.Add(tree.Target{Path: p, Priority: true}, tree.Empty)
+		}
+	}
+	return true, nil
+}

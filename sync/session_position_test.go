@@ -1,0 +1,40 @@
+package sync
+
+import (
+	"testing"
+
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/resume"
+)
+
+// TestPositionIdentity: a position is of the identity that had it. A token that is refreshed is the
+// same one.
+func TestPositionIdentity(t *testing.T) {
+	o := Options{}
+	inFile(t, &o)
+	db := openTest(t, o)
+	user := func(auth string) Caller { return Caller{Auth: rules.NewAuth(auth)} }
+	ana := `{"uid":"ana","token":{"sub":"ana","iat":1,"exp":9,"nbf":1,"jti":"a"}}`
+	at := resume.Position{Revision: 1 << 40, Run: 7}
+	text := string(db.audience.SessionMarks(user(ana)).Append(nil, at))
+	for auth, same := range map[string]bool{
+		ana: true,
+		`{"token":{"sub":"ana","exp":99},"uid":"ana"}`:        true,
+		`{"uid":"ana","token":{"sub":"ana","role":"editor"}}`: false,
+		`{"uid":"ana","role":1,"token":{"sub":"ana"}}`:        false,
+		`{"uid":"bo","token":{"sub":"ana"}}`:                  false,
+		`{"uid":"ana"}`:                                       false,
+		``:                                                    false,
+	} {
+		if got, _ := db.audience.SessionMarks(user(auth)).Read(text); (got == at) != same {
+			t.Errorf("%q reads the position of %q: %t", auth, ana, !same)
+		}
+	}
+	if got, _ := db.audience.SessionMarks(Admin).Read(text); got == at {
+		t.Error("an administrator reads the position of a user")
+	}
+	other := openTest(t, Options{})
+	if m := other.audience.SessionMarks(Admin); (m != nil) != other.store.Logged() {
+		t.Errorf("a database whose log is there: %t, has positions: %t", other.store.Logged(), m != nil)
+	}
+}
