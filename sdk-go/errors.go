@@ -90,7 +90,11 @@ var classes = map[string]error{
 	wire.StatusInvalidToken:      ErrUnauthorized,
 	wire.StatusExpiredToken:      ErrUnauthorized,
 	wire.StatusUnavailable:       ErrUnavailable,
+	statusUnsupported:            ErrUnsupported,
 }
+
+// statusUnsupported is the status that this side gives to what a server lacks.
+const statusUnsupported = "unsupported"
 
 // refusal returns the error of a response that is not ok.
 func refusal(op, path string, m wire.ServerMessage) *Error {

@@ -304,6 +304,14 @@ func setCommonHeaders(h http.Header, r *http.Request) {
 	}
 }
 
+// expose sets a header that some answers have, and lets pages of other origins read it.
+func expose(h http.Header, name, value string) {
+	if h.Get(name) == "" {
+		h.Set("Access-Control-Expose-Headers", h.Get("Access-Control-Expose-Headers")+", "+name)
+	}
+	h.Set(name, value)
+}
+
 // preflightAnswer answers OPTIONS.
 func preflightAnswer(q *request) answer {
 	h := q.w.Header()

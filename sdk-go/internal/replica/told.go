@@ -95,7 +95,7 @@ func (r *Replica) tagged(p tree.Path, tag int64) *Source {
 func (r *Replica) Forced(writes []tree.ResolvedWrite) {
 	for _, w := range writes {
 		for _, s := range r.sources.overlapping(w.Path) {
-			if s.complete {
+			if s.complete && s.Query.Filter == nil {
 				s.take([]Change{{w.Target, w.Node}})
 			}
 		}
