@@ -2,13 +2,13 @@ import { defaultSocket } from '#socket'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
 import { excess, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
-import type { Kind, Link } from './link.js'
+import type { Kind, Link, Request } from './link.js'
 import { log } from './log.js'
-import { queryId } from './params.js'
+import { type Params, queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
 import type { SocketLike } from './socket.js'
 import type { Event, Subscription } from './sync.js'
-import type { ConnectionState, Target } from './target.js'
+import { type ConnectionState, isJWT, type Target } from './target.js'
 import { LATE, PROBE, say, warn, warnIndex } from './warn.js'
 
 /** Receives what a connection reports. */
@@ -21,17 +21,6 @@ export interface Handler {
 }
 
 const kinds: readonly Kind[] = ['write', 'disconnect', 'get']
-
-interface Request {
-  readonly kind: Kind
-  readonly action: string
-  readonly body: Record<string, unknown>
-  /** Lets the server recognize a write that it has already taken. */
-  readonly writeId?: string
-  readonly done: (answer: Answer) => void
-  /** It is on its way: sent over this connection, and not answered yet. */
-  sent?: boolean
-}
 
 /** A message: its type and its data. */
 interface Message {
@@ -443,14 +432,18 @@ export class Connection implements Link {
 
   private sendListen(subscription: Subscription): void {
     const name = named(subscription)
-    this.request('q', { ...name, h: hashNode(subscription.cached().node) }, answer => {
+    const chg = subscription.chg?.()
+    const answered = (answer: Answer) => {
       // The listen may have been removed, and even replaced, in the meantime.
       if (this.listens.get(name.p)?.get(subscription.id) !== subscription) return
       if (answer.s !== 'ok' && this.leaving) return
       if (answer.s !== 'ok') this.forget(name.p, subscription.id)
       else warnIndex(this.target, subscription, answer.d)
       this.finish(subscription, answer)
-    })
+    }
+    const missing = subscription.lacks?.(this.features)
+    if (missing) return soon(() => answered(missing))
+    this.request('q', { ...name, h: hashNode(subscription.cached().node), chg }, answered)
   }
 
   /** Ends the listen unless the answer is "ok". */
@@ -463,6 +456,11 @@ export class Connection implements Link {
   private sendPending(request: Request): void {
     const { action, body, writeId } = request
     const numbered = !!writeId && this.features.includes('w') && { w: writeId }
+    const missing = (body.q as Params['filter'])?.lacks?.(this.features)
+    if (missing) {
+      this.pending.delete(request)
+      return soon(() => request.done(missing))
+    }
     request.sent = true
     this.request(action, { ...body, ...numbered }, answer => {
       request.sent = false
@@ -480,9 +478,12 @@ export class Connection implements Link {
       this.handler.push(parsePath(body.p), body.d, action === 'm', body.t)
     } else if (action === 'c' && !this.leaving) {
       const id = body.q ? body.q.map(queryId).join('$') : 'default'
-      const subscription = this.forget(formatPath(parsePath(body.p)), id)
-      if (subscription)
+      const path = formatPath(parsePath(body.p))
+      for (const subscription of [...(this.listens.get(path)?.values() ?? [])]) {
+        if ((subscription.chg ? queryId(subscription.query ?? {}) : subscription.id) !== id) continue
+        this.forget(path, subscription.id)
         this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
+      }
     } else if (action === 'ac') this.revoked(body)
   }
 }
@@ -495,6 +496,3 @@ const named = ({ path, query, tag }: Subscription) => ({
 
 // soon defers an answer, so that none comes before the call returns.
 const soon = (f: () => void): void => void setTimeout(f)
-
-// isJWT tells the token of a user, which has three parts, from a secret.
-const isJWT = (token: string): boolean => /^[^.]*(\.[^.]*){2}$/.test(token)

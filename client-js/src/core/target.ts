@@ -24,3 +24,6 @@ export interface Target {
  * - `refused`: the server told this client to go away, or refuses its token
  */
 export type ConnectionState = 'offline' | 'connecting' | 'connected' | 'waiting' | 'refused'
+
+/** Tells the token of a user, which has three parts, from a secret. */
+export const isJWT = (token: string): boolean => /^[^.]*(\.[^.]*){2}$/.test(token)
