@@ -125,6 +125,9 @@ func (c *Client) send(r *request) {
 	if r.marked {
 		msg = wire.AppendWriteID(msg, c.writer, r.write)
 	}
+	if r.isWrite && c.link.has(wire.FeatureConflicts) {
+		msg = wire.AppendConflicts(msg)
+	}
 	c.post(r.id, msg)
 }
 

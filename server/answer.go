@@ -111,6 +111,9 @@ func failureAnswer(q *request, err error) answer {
 	if detail != "" {
 		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
+	if name := fault.Definition(err); name != "" {
+		body = wire.AppendString(append(body, ",\n  \"definition\" : "...), name)
+	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
 }
 

@@ -456,13 +456,14 @@ export class Connection implements Link {
   private sendPending(request: Request): void {
     const { action, body, writeId } = request
     const numbered = !!writeId && this.features.includes('w') && { w: writeId }
+    const conflicts = request.kind === 'write' && this.features.includes('u') && { u: 1 }
     const missing = (body.q as Params['filter'])?.lacks?.(this.features)
     if (missing) {
       this.pending.delete(request)
       return soon(() => request.done(missing))
     }
     request.sent = true
-    this.request(action, { ...body, ...numbered }, answer => {
+    this.request(action, { ...body, ...numbered, ...conflicts }, answer => {
       request.sent = false
       // One that was refused without the token is sent again with the next one.
       if (!this.leaving || answer.s !== 'permission_denied') {

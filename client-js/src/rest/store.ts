@@ -94,7 +94,7 @@ async function failure(reply: Reply, target: Target, operation: string): Promise
   const { status, statusText } = reply.head
   const text = await reply.text().catch(() => '')
   if (status === 400 && wantsTLS(text)) return new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${SPEAKS_TLS}`)
-  const { error, detail } = parsed(text) ?? {}
+  const { error, detail, definition } = parsed(text) ?? {}
   if (status === 404) return errorOf(missing(target))
   const why = typeof error === 'string' ? error : statusText || `${status}`
   const code =
@@ -102,12 +102,16 @@ async function failure(reply: Reply, target: Target, operation: string): Promise
       ? 'PERMISSION_DENIED'
       : status === 400
         ? codeOf(why)
-        : status >= 500
-          ? 'UNAVAILABLE'
-          : `HTTP_${status}`
+        : status === 409
+          ? 'CONFLICT'
+          : status >= 500
+            ? 'UNAVAILABLE'
+            : `HTTP_${status}`
   return new DogwoodError(
     code,
-    `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''} (${operation})`
+    `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''} (${operation})`,
+    undefined,
+    definition
   )
 }
 

@@ -235,3 +235,45 @@ describe('a server without the extensions', () => {
     fetch.mockRestore()
   })
 })
+
+describe('a write that declared data refuse', () => {
+  const space = freshNamespace()
+  beforeAll(async () => {
+    await server.rest(space, 'PUT', '/.settings/rules', { rules: { '.read': true, '.write': true } })
+    await server.rest(space, 'PUT', '/.settings/data', {
+      format: 'dogwood-data/1',
+      define: {
+        logins: {
+          map: '/users/$u/login',
+          to: '/logins/{data.val().toLowerCase()}',
+          value: '= $u',
+          unique: true
+        },
+        posts: { count: '/posts/$u/$p', to: '/stats/$u/posts' }
+      }
+    })
+  })
+
+  for (const [name, { getDatabase, ref, runTransaction, set, update }] of Object.entries({
+    realtime: live,
+    rest: rest as unknown as typeof live
+  }))
+    test(`has the name of the definition: ${name}`, async () => {
+      const db = getDatabase({ databaseURL: server.url(space) })
+      await set(ref(db, 'users/ana/login'), 'Ana')
+      const taken = {
+        code: 'CONFLICT',
+        definition: 'logins',
+        message: expect.stringMatching('logins/ana is taken')
+      }
+      const bo = ref(db, 'users/bo/login')
+      await expect(set(bo, 'ANA')).rejects.toMatchObject(taken)
+      await expect(update(ref(db), { 'users/bo/login': 'ana' })).rejects.toMatchObject(taken)
+      await expect(runTransaction(bo, () => 'ana')).rejects.toMatchObject(taken)
+      await expect(set(ref(db, 'stats/ana/posts'), 7)).rejects.toMatchObject({
+        code: 'PERMISSION_DENIED',
+        definition: 'posts',
+        message: expect.stringMatching('kept by the definition "posts"')
+      })
+    })
+})
