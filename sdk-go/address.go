@@ -123,6 +123,12 @@ func (a address) resource(r ReadRequest) string {
 	default:
 		q.Set("format", "export")
 	}
+	if r.Readable {
+		q.Set("readable", "true")
+	}
+	if r.Next != "" {
+		q.Set("next", r.Next)
+	}
 	if r.Limit > 0 {
 		q.Set("limitToFirst", strconv.Itoa(r.Limit))
 		if !r.Shallow {

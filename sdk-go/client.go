@@ -36,13 +36,14 @@ type Client struct {
 
 	mu        sync.Mutex
 	replica   *replica.Replica
-	link      *link                     // the connection that requests are sent on; nil while there is none
-	requests  []*request                // not answered, in the order they were made
-	lastID    int64                     // of the requests that were sent
-	lastWrite int64                     // the number of the last write that was made
-	asked     map[int64]*replica.Source // listens that are not answered on this connection
-	left      leftovers                 // what the server will write when the connection ends
-	turns     []*turn                   // of the transactions that run, in order
+	link      *link                 // the connection that requests are sent on; nil while there is none
+	requests  []*request            // not answered, in the order they were made
+	lastID    int64                 // of the requests that were sent
+	lastWrite int64                 // the number of the last write that was made
+	asked     map[int64]asked       // listens that are not answered on this connection
+	changing  map[int64]*changeFeed // the loops over Changes, by the tags of their listens
+	left      leftovers             // what the server will write when the connection ends
+	turns     []*turn               // of the transactions that run, in order
 	states    connectionState
 	offset    time.Duration // the server's clock is ahead by this
 	offline   bool          // by GoOffline
@@ -79,6 +80,7 @@ func New(ctx context.Context, t Transport, o Options) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.slots = make(chan struct{}, c.options.MaxPending)
 	c.replica = replica.New((*listens)(c))
+	c.changing = make(map[int64]*changeFeed)
 	first := make(chan error, 1)
 	go c.run(first)
 	if o.Lazy {
@@ -117,6 +119,9 @@ func (c *Client) end(err error) {
 		c.err = err
 		c.replica.Fail(err)
 		c.states.end(err)
+		for _, f := range c.changing {
+			f.end(err)
+		}
 		requests := c.requests
 		c.requests = nil
 		for _, r := range requests {

@@ -2,7 +2,6 @@ package dogwood
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -18,22 +17,12 @@ func (q Query) Count(ctx context.Context) (int, error) {
 	if err := q.check(); err != nil {
 		return 0, q.failed("count", err)
 	}
-	r := &request{
-		op: "count", path: q.path.String(), repeats: true, harmless: true, feature: wire.FeatureCount,
-		encode: func(dst []byte, id int64) []byte {
-			return wire.AppendCount(dst, id, q.path.String(), encodeQuery(q.query))
-		},
-	}
 	var answer struct{ N *int }
-	var bad error
-	r.settle = func(m wire.ServerMessage, err error) {
-		if err == nil && (json.Unmarshal(m.Data, &answer) != nil || answer.N == nil) {
-			bad = errAnswer
-		}
-	}
-	err := q.client.submit(ctx, r, nil)
-	if err == nil {
-		err = failed(r.op, r.path, bad)
+	err := q.ask(ctx, "count", wire.FeatureCount, &answer, func(dst []byte, id int64) []byte {
+		return wire.AppendCount(dst, id, q.path.String(), encodeQuery(q.query))
+	})
+	if err == nil && answer.N == nil {
+		err = failed("count", q.path.String(), errAnswer)
 	}
 	if err != nil {
 		return 0, err

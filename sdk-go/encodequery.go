@@ -29,6 +29,7 @@ func encodeQuery(q tree.Query) string {
 	if q.Order() != tree.ByPriority {
 		b = append(appendOrder(append(b, `"i":`...), q.Order()), ',')
 	}
+	b = appendFilter(b, q)
 	b[len(b)-1] = '}'
 	return string(b)
 }

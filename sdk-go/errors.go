@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -14,6 +15,7 @@ import (
 var (
 	ErrPermissionDenied = errors.New("permission denied")             // the rules refused the operation
 	ErrStale            = errors.New("the value has changed")         // SetIf and Create: it is not what it should be
+	ErrConflict         = errors.New("taken")                         // declared data: another node has a place that is unique, such as a login name
 	ErrMaxRetries       = errors.New("too many concurrent changes")   // Transaction gave up
 	ErrTooBig           = errors.New("too big")                       // above a limit of the server, or Options.MaxMessage
 	ErrInvalid          = errors.New("invalid parameters")            // the server does not understand the path or value
@@ -38,6 +40,9 @@ type Error struct {
 	Text   string // what the server said about it
 	Rule   string // that refused it: "/rooms/$room/.write"; only servers for development tell
 
+	// Definition of declared data that refused a write: "logins"; "" for none.
+	Definition string
+
 	cause error
 }
 
@@ -59,6 +64,9 @@ func (e *Error) Error() string {
 	}
 	if e.Rule != "" {
 		s += " (" + e.Rule + ")"
+	}
+	if e.Definition != "" && !strings.Contains(s, strconv.Quote(e.Definition)) {
+		s += " (by the definition " + strconv.Quote(e.Definition) + ")"
 	}
 	return s
 }
@@ -86,17 +94,25 @@ var classes = map[string]error{
 	wire.StatusPermissionDenied:  ErrPermissionDenied,
 	wire.StatusDataStale:         ErrStale,
 	wire.StatusTooBig:            ErrTooBig,
+	wire.StatusConflict:          ErrConflict,
 	wire.StatusInvalidParameters: ErrInvalid,
 	wire.StatusInvalidToken:      ErrUnauthorized,
 	wire.StatusExpiredToken:      ErrUnauthorized,
 	wire.StatusUnavailable:       ErrUnavailable,
+	statusUnsupported:            ErrUnsupported,
 }
+
+// statusUnsupported is the status that this side gives to what a server lacks.
+const statusUnsupported = "unsupported"
 
 // refusal returns the error of a response that is not ok.
 func refusal(op, path string, m wire.ServerMessage) *Error {
 	e := &Error{Op: op, Path: path, Status: m.Status, Text: textOf(m.Data), cause: classes[m.Status]}
 	if m.Rule != nil {
 		e.Rule = textOf(m.Rule)
+	}
+	if m.Definition != nil {
+		e.Definition = textOf(m.Definition)
 	}
 	return e
 }

@@ -2,7 +2,6 @@ package dogwood
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -66,7 +65,7 @@ func (q Query) Explain(ctx context.Context) (Explanation, error) {
 	if err := q.check(); err != nil {
 		return x, q.failed("explain", err)
 	}
-	err := q.explain(ctx, &x, func(dst []byte, id int64) []byte {
+	err := q.ask(ctx, "explain", wire.FeatureExplain, &x, func(dst []byte, id int64) []byte {
 		return wire.AppendExplain(dst, id, q.path.String(), encodeQuery(q.query))
 	})
 	return x, err
@@ -83,7 +82,7 @@ func (r Ref) ExplainSet(ctx context.Context, value any) (WriteExplanation, error
 		return x, r.failed("explain", err)
 	}
 	body := draftJSON(w.Value)
-	err = r.explain(ctx, &x, func(dst []byte, id int64) []byte {
+	err = r.ask(ctx, "explain", wire.FeatureExplain, &x, func(dst []byte, id int64) []byte {
 		return wire.AppendExplainWrite(dst, id, r.path.String(), body, false)
 	})
 	return x, err
@@ -96,24 +95,8 @@ func (r Ref) ExplainUpdate(ctx context.Context, values map[string]any) (WriteExp
 	if err != nil {
 		return x, r.failed("explain", err)
 	}
-	err = r.explain(ctx, &x, func(dst []byte, id int64) []byte {
+	err = r.ask(ctx, "explain", wire.FeatureExplain, &x, func(dst []byte, id int64) []byte {
 		return wire.AppendExplainWrite(dst, id, r.path.String(), body, true)
 	})
 	return x, err
-}
-
-// explain asks for an explanation and stores it in what dst points to.
-func (q Query) explain(ctx context.Context, dst any, encode func(dst []byte, id int64) []byte) error {
-	r := &request{op: "explain", path: q.path.String(), repeats: true, harmless: true, feature: wire.FeatureExplain, encode: encode}
-	var bad error
-	r.settle = func(m wire.ServerMessage, err error) {
-		if err == nil && json.Unmarshal(m.Data, dst) != nil {
-			bad = errAnswer
-		}
-	}
-	err := q.client.submit(ctx, r, nil)
-	if err == nil {
-		err = failed(r.op, r.path, bad)
-	}
-	return err
 }

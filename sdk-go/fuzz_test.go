@@ -34,7 +34,7 @@ func FuzzServerMessages(f *testing.F) {
 		f.Add([]byte(text), []byte(text))
 	}
 	f.Fuzz(func(t *testing.T, one, two []byte) {
-		c := &Client{options: Options{}.withDefaults(), slots: make(chan struct{}, 9), asked: make(map[int64]*replica.Source)}
+		c := &Client{options: Options{}.withDefaults(), slots: make(chan struct{}, 9), asked: make(map[int64]asked)}
 		c.ctx, c.cancel = context.WithCancel(t.Context())
 		defer c.cancel()
 		c.replica = replica.New((*listens)(c))

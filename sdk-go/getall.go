@@ -85,16 +85,18 @@ type Result struct {
 func (c *Client) GetAll(ctx context.Context, lookups ...Lookup) (Batch, error) {
 	list := make([]lookup, len(lookups))
 	sent := make([]wire.Lookup, len(lookups))
+	feature := wire.FeatureGetAll
 	for i, l := range lookups {
 		var err error
 		if list[i], err = l.lookup(); err != nil {
 			return Batch{}, err
 		}
 		sent[i] = list[i].wire()
+		feature = list[i].of.features(feature)
 	}
 	var data []byte
 	err := c.submit(ctx, &request{
-		op: "get all", repeats: true, harmless: true, feature: wire.FeatureGetAll,
+		op: "get all", repeats: true, harmless: true, feature: feature,
 		encode:   func(dst []byte, id int64) []byte { return wire.AppendGetAll(dst, id, sent) },
 		answered: func(m wire.ServerMessage) { data = append(data, m.Data...) },
 	}, nil)

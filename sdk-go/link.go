@@ -58,9 +58,14 @@ func (l *link) close() {
 	})
 }
 
-// has reports whether the server has a feature, "" for none.
-func (l *link) has(feature string) bool {
-	return feature == "" || slices.Contains(l.features, feature)
+// has reports whether the server has the features of which each is one letter.
+func (l *link) has(features string) bool {
+	for _, each := range features {
+		if !slices.Contains(l.features, string(each)) {
+			return false
+		}
+	}
+	return true
 }
 
 // A bounded is a Conn that takes messages of so many bytes.

@@ -32,7 +32,11 @@ func (n *listens) Unlisten(s *replica.Source) {
 // listen asks the server to follow a source from what is known of it.
 func (c *Client) listen(s *replica.Source) {
 	c.lastID++
-	c.asked[c.lastID] = s
+	c.asked[c.lastID] = asked{source: s}
+	if s.Query.Filter != nil && !c.link.has(wire.FeatureFilters) {
+		c.answerSoon(c.lastID, statusUnsupported, "")
+		return
+	}
 	positions := c.link.has(wire.FeaturePositions)
 	since := s.Resume(positions)
 	msg := wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash())
@@ -40,6 +44,28 @@ func (c *Client) listen(s *replica.Source) {
 		msg = wire.AppendSince(msg, since)
 	}
 	c.post(c.lastID, msg)
+}
+
+// asked is what the answer to a listen is for: a source of the replica, or a loop over Changes.
+type asked struct {
+	source  *replica.Source
+	changes *changeFeed
+}
+
+func (a asked) path() string {
+	if a.changes != nil {
+		return a.changes.of.path.String()
+	}
+	return a.source.Path.String()
+}
+
+// refuse ends a listen. The lock is held.
+func (c *Client) refuse(a asked, why error) {
+	if a.changes != nil {
+		a.changes.end(why)
+		return
+	}
+	c.replica.Refused(a.source, why)
 }
 
 // handle takes a message of the server. An error ends the connection.
@@ -70,16 +96,21 @@ func (c *Client) handle(m wire.ServerMessage) error {
 
 // response takes the answer to a listen or another request.
 func (c *Client) response(m wire.ServerMessage) {
-	s := c.asked[m.ID]
-	if s == nil {
+	a, ok := c.asked[m.ID]
+	if !ok {
 		c.answered(m)
 		return
 	}
 	delete(c.asked, m.ID)
 	if m.Status != wire.StatusOK {
-		c.replica.Refused(s, refusal("listen", s.Path.String(), m))
+		c.refuse(a, refusal("listen", a.path(), m))
 		return
 	}
+	if a.changes != nil {
+		a.changes.begin()
+		return
+	}
+	s := a.source
 	if bytes.Contains(m.Data, []byte("no_index")) {
 		c.options.Log.Warn("a query has no index", "path", s.Path.String(), "query", encodeQuery(s.Query))
 	}
@@ -100,6 +131,10 @@ func (c *Client) told(m wire.ServerMessage) error {
 	}
 	if err != nil {
 		return fmt.Errorf("push at %q: %w", m.Path, err)
+	}
+	if f := c.changing[m.Tag]; f != nil {
+		f.add(changes)
+		return nil
 	}
 	if err := c.replica.Told(t.Path, m.Tag, changes); err != nil {
 		c.options.Log.Debug("push is not for us", "path", t.Path.String(), "err", err) // of a listen that has ended
@@ -172,5 +207,8 @@ func (c *Client) revoke(p tree.Path, query string, why error) {
 	s := c.replica.Source(p, func(q tree.Query) bool { return sameQuery(encodeQuery(q), query) })
 	if s != nil {
 		c.replica.Refused(s, why)
+	}
+	for _, f := range c.changesAt(p, query) {
+		f.end(why)
 	}
 }

@@ -153,7 +153,10 @@ func (n *network) Read(ctx context.Context, r ReadRequest) (io.ReadCloser, error
 		}
 		return nil, n.unavailable(errors.Unwrap(err)) // not the URL, which may have a credential
 	}
-	if resp.StatusCode == http.StatusOK {
+	switch {
+	case resp.StatusCode == http.StatusOK && r.Readable:
+		return page(resp)
+	case resp.StatusCode == http.StatusOK:
 		return resp.Body, nil
 	}
 	defer resp.Body.Close()

@@ -18,6 +18,8 @@ type Query struct {
 	path   tree.Path
 	query  tree.Query
 	err    error
+
+	descending bool // of pages
 }
 
 // OrderByChild orders by a child of each child: "score", or "stats/score". The
@@ -212,6 +214,8 @@ func (q Query) check() error {
 		return errNoClient
 	case q.err != nil:
 		return q.err
+	case q.descending:
+		return q.fail("only Page and Pages are descending").err
 	}
 	for _, b := range []tree.Bound{q.query.Start, q.query.End} {
 		if err := q.checkBound(b); err != nil {

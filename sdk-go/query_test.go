@@ -33,6 +33,8 @@ func TestEncodeQuery(t *testing.T) {
 		{r.StartAfter([]any{"h", nil}).OrderByChildren("m", "n"), `{"sp":["h",null],"sn":"[MAX_NAME]","sin":false,"i":["m","n"]}`},
 		{r.OrderByChildren("m").StartAt([]int{1}), `{"sp":1,"sin":true,"i":"m"}`},
 		{r.OrderByPriority().StartAt(1), `{"sp":1,"sin":true}`},
+		{r.Where("key == 'x'"), `{"w":"key == 'x'"}`},
+		{r.OrderByKey().LimitToFirst(2).Where("true").MaxVisited(9), `{"l":2,"vf":"l","i":".key","w":"true","wm":9}`},
 		{r.OrderByValue().EqualTo(nil), `{"sp":null,"sin":true,"ep":null,"ein":true,"i":".value"}`},
 	} {
 		if got := dogwood.EncodeQuery(c.query); got != c.want {
@@ -52,6 +54,7 @@ func TestQueryString(t *testing.T) {
 		{r.OrderByKey().StartAfter("x").LimitToLast(2), `/a/b?orderBy="$key"&startAfter="x"&limitToLast=2`},
 		{r.OrderByChild("n/m").EqualTo(1, "k"), `/a/b?orderBy="n/m"&startAt=1,"k"&endAt=1,"k"`},
 		{r.OrderByChildren("n", "m").EqualTo([]any{1}), `/a/b?orderBy=["n","m"]&startAt=[1]&endAt=[1]`},
+		{r.Where("key == 'x'").MaxVisited(9), "/a/b?where=key == 'x'&maxVisited=9"},
 		{r.EndBefore(nil).LimitToFirst(3), "/a/b?endBefore=null&limitToFirst=3"},
 	} {
 		if got := c.query.String(); got != c.want {
@@ -82,6 +85,11 @@ func TestBadQueries(t *testing.T) {
 		{r.EndAt(1).EqualTo(2), "it ends twice"},
 		{r.StartAt([]int{1}), "a bound is a list only for OrderByChildren"},
 		{r.OrderByKey().StartAt([]string{"k"}), "a bound is a list only if the order is by child paths"},
+		{r.Where(""), "the filter is empty"},
+		{r.Where("true").Where("false"), "it is filtered twice; join the filters by &&"},
+		{r.MaxVisited(5), "MaxVisited comes behind Where"},
+		{r.Where("true").MaxVisited(100_001), "MaxVisited takes 1 to 100000, and not 100001"},
+		{r.Descending(), "only Page and Pages are descending"},
 		{r.OrderByChildren(), "an order has 1 to 4 child paths, and not 0"},
 		{r.OrderByChildren("m", "n", "m"), `the order has "m" twice`},
 		{r.OrderByChildren("m", "n").StartAt("x"), "the order has 2 child paths, so a bound is a list of values"},

@@ -24,6 +24,15 @@ func (q Query) String() string {
 		}
 		words = append(words, name+strconv.Itoa(w.Limit))
 	}
+	if f, ok := w.Filter.(filter); ok {
+		words = append(words, "where="+f.text)
+		if f.most > 0 {
+			words = append(words, "maxVisited="+strconv.Itoa(f.most))
+		}
+	}
+	if q.descending {
+		words = append(words, "descending=true")
+	}
 	if len(words) == 0 {
 		return q.path.String()
 	}

@@ -29,7 +29,7 @@ func (q Query) Snapshot(ctx context.Context) (Snapshot, error) {
 	}
 	var n tree.Node
 	r := &request{
-		op: "get", path: q.path.String(), repeats: true, harmless: true,
+		op: "get", path: q.path.String(), repeats: true, harmless: true, feature: q.features(""),
 		encode: func(dst []byte, id int64) []byte {
 			return wire.AppendGet(dst, id, q.path.String(), encodeQuery(q.query))
 		},

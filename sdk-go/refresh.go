@@ -35,7 +35,7 @@ func (q Query) Refresh(ctx context.Context, have Snapshot) (now Snapshot, change
 func (q Query) getIf(ctx context.Context, have tree.Node) (tree.Node, error) {
 	var data []byte
 	var asked bool // on the last connection
-	r := &request{op: "get", path: q.path.String(), repeats: true, harmless: true}
+	r := &request{op: "get", path: q.path.String(), repeats: true, harmless: true, feature: q.features("")}
 	r.encode = func(dst []byte, id int64) []byte {
 		if asked = q.client.link.has(wire.FeatureGetIf); asked {
 			return wire.AppendGetIf(dst, id, r.path, encodeQuery(q.query), have.Hash())

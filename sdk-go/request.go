@@ -29,7 +29,7 @@ type request struct {
 	// Whether it is a write that must not be carried out twice.
 	isWrite bool
 
-	// The extension that the request needs, as a server's hello names it; "" for none.
+	// The extensions that the request needs, by their letters in a server's hello; "" for none.
 	feature string
 
 	// answered is called with the client's lock held when the server has answered
@@ -125,6 +125,9 @@ func (c *Client) send(r *request) {
 	if r.marked {
 		msg = wire.AppendWriteID(msg, c.writer, r.write)
 	}
+	if r.isWrite && c.link.has(wire.FeatureConflicts) {
+		msg = wire.AppendConflicts(msg)
+	}
 	c.post(r.id, msg)
 }
 
@@ -137,10 +140,19 @@ func (c *Client) post(id int64, msg []byte) {
 		c.link.send(msg)
 		return
 	}
+	c.answerSoon(id, wire.StatusTooBig, excess)
+}
+
+// answerSoon answers a request or a listen in the name of the server, once the lock that is
+// held is free.
+func (c *Client) answerSoon(id int64, status, text string) {
+	l := c.link
 	go func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.response(wire.ServerMessage{ID: id, Status: wire.StatusTooBig, Data: wire.AppendString(nil, excess)})
+		if c.link == l { // else it was asked again
+			c.response(wire.ServerMessage{ID: id, Status: status, Data: wire.AppendString(nil, text)})
+		}
 	}()
 }
 
@@ -212,9 +224,9 @@ func (c *Client) giveUp(why error) {
 	for id := range c.asked {
 		first = min(first, id)
 	}
-	if s := c.asked[first]; s != nil {
+	if a, ok := c.asked[first]; ok {
 		delete(c.asked, first)
-		c.replica.Refused(s, failed("listen", s.Path.String(), why))
+		c.refuse(a, failed("listen", a.path(), why))
 	} else if i >= 0 {
 		r := c.requests[i]
 		c.requests = slices.Delete(c.requests, i, i+1)

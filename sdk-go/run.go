@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
-	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -306,9 +307,12 @@ func (c *Client) ready(l *link) bool {
 		return false
 	}
 	c.met = true
-	c.link, c.asked, l.used = l, make(map[int64]*replica.Source), true
+	c.link, c.asked, l.used = l, make(map[int64]asked), true
 	for _, s := range c.replica.Sources() {
 		c.listen(s)
+	}
+	for _, f := range slices.Collect(maps.Values(c.changing)) {
+		c.listenChanges(f)
 	}
 	c.sendAll()
 	c.states.set(true)

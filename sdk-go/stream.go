@@ -105,6 +105,25 @@ func (r Ref) page(ctx context.Context, req ReadRequest) (tree.Node, error) {
 	if err != nil {
 		return tree.Empty, err
 	}
+	return readPageOf(ctx, body)
+}
+
+// readPage reads some of the children that may be read, and returns where the next page begins.
+func (r Ref) readPage(ctx context.Context, req ReadRequest) (n tree.Node, next string, err error) {
+	body, err := r.open(ctx, req)
+	if err != nil {
+		return tree.Empty, "", err
+	}
+	p, ok := body.(ReadPage)
+	if !ok {
+		body.Close()
+		return tree.Empty, "", ErrUnsupported
+	}
+	n, err = readPageOf(ctx, body)
+	return n, p.Next(), err
+}
+
+func readPageOf(ctx context.Context, body io.ReadCloser) (tree.Node, error) {
 	defer body.Close()
 	var text bytes.Buffer
 	switch n, err := text.ReadFrom(io.LimitReader(body, maxPage+1)); {

@@ -52,4 +52,15 @@ type ReadRequest struct {
 	After      string // "" for the first
 	Limit      int    // 0 for all
 	Credential string // what the client is signed in with; "" if it is signed out
+
+	// Readable asks for those of the first children that the caller may read (REST §19.5). The
+	// transport returns a ReadPage, or ErrUnsupported if the server has no such listing.
+	Readable bool
+	Next     string // where the page begins; "" for the beginning
+}
+
+// A ReadPage is what Transport.Read returns for a ReadRequest that is Readable.
+type ReadPage interface {
+	io.ReadCloser
+	Next() string // that of the ReadRequest for the next page; "" if this is the last one
 }

@@ -111,6 +111,9 @@ func failureAnswer(q *request, err error) answer {
 	if detail != "" {
 		body = wire.AppendString(append(body, ",\n  \"detail\" : "...), detail)
 	}
+	if name := fault.Definition(err); name != "" {
+		body = wire.AppendString(append(body, ",\n  \"definition\" : "...), name)
+	}
 	return answer{status: e.status, body: append(body, "\n}\n"...)}
 }
 
@@ -302,6 +305,14 @@ func setCommonHeaders(h http.Header, r *http.Request) {
 	if r.TLS != nil {
 		h["Strict-Transport-Security"] = strictTLS
 	}
+}
+
+// expose sets a header that some answers have, and lets pages of other origins read it.
+func expose(h http.Header, name, value string) {
+	if h.Get(name) == "" {
+		h.Set("Access-Control-Expose-Headers", h.Get("Access-Control-Expose-Headers")+", "+name)
+	}
+	h.Set(name, value)
 }
 
 // preflightAnswer answers OPTIONS.

@@ -41,6 +41,7 @@ var requests = []struct{ name, method, target, body string }{
 	{"put-strict", "PUT", "/.settings/strictTriggerValidation.json", "true"},
 	{"triggers", "POST", "/.settings/functionTriggers.json", "{}"},
 	{"databases", "GET", "/.inspect/databases.json", ""},
+	{"indexes", "GET", "/.inspect/indexes.json", ""},
 	{"versions", "GET", "/.settings/rules/versions.json", ""},
 	{"version", "GET", "/.settings/rules/versions/1.json", ""},
 	{"rollback", "POST", "/.settings/rules/rollback.json", `{"version":1}`},

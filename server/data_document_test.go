@@ -102,17 +102,20 @@ func TestDataDocumentWrites(t *testing.T) {
 	}{
 		{call{"PUT", "/groups/g.json", nil, `{"members":{"ann":true,"bob":true}}`}, 200, `{"members":{"ann":true,"bob":true}}`, ""},
 		{call{"GET", "/sizes.json", nil, ""}, 200, `{"g":2}`, ""},
-		{call{"PUT", "/sizes/g.json", nil, `7`}, 401, detailedBody(textDenied, `kept by the definition "sizes"`), ""},
+		{call{"PUT", "/sizes/g.json", nil, `7`}, 401, refusedBy(detailedBody(textDenied, `kept by the definition "sizes"`), "sizes"), ""},
 		{call{"PATCH", "/sizes.json", admin, `{"g":7,"h":8}`}, 200, `{"g":7,"h":8}`, "2"},
 		{call{"GET", "/sizes.json", nil, ""}, 200, `{"g":2}`, ""},
 		{call{"PUT", "/users/ann/login.json", nil, `"x"`}, 200, `"x"`, ""},
-		{call{"PUT", "/users/bob/login.json", nil, `"x"`}, 409, errorBody("logins/x is taken"), ""},
+		{call{"PUT", "/users/bob/login.json", nil, `"x"`}, 409, refusedBy(errorBody("logins/x is taken"), "logins"), ""},
 		{call{"DELETE", "/groups.json", nil, ""}, 200, "null", ""},
 		{call{"GET", "/.json", nil, ""}, 200, `{"logins":{"x":"ann"},"users":{"ann":{"login":"x"}}}`, ""},
 	} {
 		r := ts.do(c.call)
 		if r.StatusCode != c.status || r.body != c.answer || r.Header.Get("X-Dogwood-Kept") != c.kept {
 			t.Errorf("%s %s: %d %s, kept %q; want %d %s, %q", c.method, c.target, r.StatusCode, r.body, r.Header.Get("X-Dogwood-Kept"), c.status, c.answer, c.kept)
+		}
+		if exposed := strings.Contains(r.Header.Get("Access-Control-Expose-Headers"), "X-Dogwood-Kept"); exposed != (c.kept != "") {
+			t.Errorf("%s %s: pages of other origins may read it: %t", c.method, c.target, exposed)
 		}
 	}
 	r := ts.do(call{"PUT", "/groups/h/members/ann.json?explain=true", admin, "true"})
@@ -127,4 +130,9 @@ func TestDataDocumentWrites(t *testing.T) {
 			t.Errorf("%s: building %q, want %q", target, r.Header.Get("X-Dogwood-Building"), building)
 		}
 	}
+}
+
+// refusedBy returns the body of an error with the definition that refused the write.
+func refusedBy(body, definition string) string {
+	return strings.TrimSuffix(body, "\n}\n") + ",\n  \"definition\" : \"" + definition + "\"\n}\n"
 }

@@ -41,6 +41,15 @@ func getDatabases(q *request) (answer, error) {
 	return q.encode(list)
 }
 
+// getIndexes lists the indexes of a database: GET /.inspect/indexes.json
+func getIndexes(q *request) (answer, error) {
+	list, err := dsync.Indexes(q.db)
+	if err != nil {
+		return answer{}, err
+	}
+	return q.encode(list)
+}
+
 // A registry creates, describes and drops the databases of a server.
 type registry struct{ *namespaces }
 

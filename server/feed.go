@@ -13,6 +13,7 @@ import (
 const (
 	pathProfile = "/.settings/profile.json"
 	pathTop     = "/.inspect/top.json"
+	pathIndexes = "/.inspect/indexes.json"
 )
 
 func isFeed(pattern string) bool {

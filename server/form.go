@@ -123,7 +123,7 @@ func (f *form) readReadable(ps params) (err error) {
 	if ordered && order != `"$key"` {
 		return badRequest("readable=true lists children in the order of their keys")
 	}
-	if name := ps.any("children", "count", "explain", "changes", "descending", "where", "limitToLast", "format"); name != "" {
+	if name := ps.any("children", "count", "explain", "changes", "descending", "where", "limitToLast"); name != "" {
 		return badRequest("Mixing readable and " + name + " is not supported")
 	}
 	if f.next != "" && ps.any("startAt", "startAfter", "equalTo") != "" {
@@ -142,6 +142,19 @@ func (f *form) readReadable(ps params) (err error) {
 		return badRequest(fmt.Sprintf("A page has at most %d children", dsync.MaxPage))
 	}
 	return nil
+}
+
+// extensions names the parameters that were given and change what is answered.
+func (f *form) extensions() (names []string) {
+	for _, x := range []struct {
+		name  string
+		given bool
+	}{{"where", f.query.Filter != nil}, {"changes", f.changes}, {"children", f.pages}, {"descending", f.reverse}, {"readable", f.own}} {
+		if x.given {
+			names = append(names, x.name)
+		}
+	}
+	return names
 }
 
 func (f *form) readPrint(ps params) error {

@@ -39,6 +39,9 @@ func postBatch(q *request) (answer, error) {
 	}
 	for i := range entries {
 		entries[i].Read.Caller, entries[i].Read.Hold = q.id.Caller, q.hold
+		if entries[i].Read.Query.Filter != nil {
+			expose(q.w.Header(), headerExtensions, "where")
+		}
 	}
 	return answerWith(q, func(ctx context.Context, q *request) (answer, error) { return findEntries(ctx, q, entries) })
 }

@@ -25,14 +25,21 @@ func getValue(q *request) (answer, error) {
 	if err := checkForms(q); err != nil {
 		return answer{}, err
 	}
+	if names := q.form.extensions(); len(names) > 0 {
+		expose(q.w.Header(), headerExtensions, strings.Join(names, ", "))
+	}
 	a, err := answerGet(q)
 	if err == nil && a.status == http.StatusOK {
 		if names := q.db.Unfinished(q.target.Path); len(names) > 0 {
-			q.w.Header().Set("X-Dogwood-Building", strings.Join(names, ", "))
+			expose(q.w.Header(), "X-Dogwood-Building", strings.Join(names, ", "))
 		}
 	}
 	return a, err
 }
+
+// headerExtensions names the parameters beyond those of Firebase that an answer is by. Other
+// servers ignore them, and answer with more than was asked for.
+const headerExtensions = "X-Dogwood-Extensions"
 
 // answerGet answers in the form that is asked for.
 func answerGet(q *request) (answer, error) {
@@ -127,12 +134,17 @@ func readValue(ctx context.Context, q *request) (answer, error) {
 	if err := q.reserve(len(n.JSON())); err != nil {
 		return answer{}, err
 	}
-	if q.form.export {
-		a := q.json(func(dst []byte) []byte { return tree.AppendExport(dst, n) })
-		a.tag = q.cond.tag(n)
-		return a, nil
+	a := q.nodeOrExport(n)
+	a.tag = q.cond.tag(n)
+	return a, nil
+}
+
+// nodeOrExport answers with a node in the form that is asked for.
+func (q *request) nodeOrExport(n tree.Node) answer {
+	if !q.form.export {
+		return q.node(n)
 	}
-	return q.node(n), nil
+	return q.json(func(dst []byte) []byte { return tree.AppendExport(dst, n) })
 }
 
 func readNode(ctx context.Context, q *request) (tree.Node, error) {
@@ -225,14 +237,12 @@ func readReadable(ctx context.Context, q *request) (answer, error) {
 		return answer{}, err
 	}
 	if page.Next != "" {
-		h := q.w.Header()
-		h.Set(headerNext, q.s.bookmarks.Seal(listing, page.Next))
-		h.Set("Access-Control-Expose-Headers", corsExposed+", "+headerNext)
+		expose(q.w.Header(), headerNext, q.s.bookmarks.Seal(listing, page.Next))
 	}
 	if q.form.shallow {
 		return q.json(func(dst []byte) []byte { return appendKeys(dst, page.Keys) }), nil
 	}
-	return q.node(page.Node), nil
+	return q.nodeOrExport(page.Node), nil
 }
 
 func appendKeys(dst []byte, keys []string) []byte {

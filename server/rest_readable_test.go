@@ -133,7 +133,6 @@ func TestReadableListingRefuses(t *testing.T) {
 		"/rooms.json?readable=true&explain=true":                 "Mixing readable and explain",
 		"/rooms.json?readable=true&where=true":                   "Mixing readable and where",
 		"/rooms.json?readable=true&changes=true":                 "Mixing readable and changes",
-		"/rooms.json?readable=true&format=export":                "Mixing readable and format",
 		"/rooms.json?readable=true&limitToFirst=1001":            "A page has at most 1000 children",
 		"/rooms/.priority.json?readable=true":                    "readable is not supported for priorities",
 		"/rooms.json?next=" + next:                               "next goes with readable=true",
@@ -149,6 +148,42 @@ func TestReadableListingRefuses(t *testing.T) {
 	for _, header := range []http.Header{{"Accept": {"text/event-stream"}}, {"X-Firebase-Etag": {"true"}}} {
 		if r := ts.do(call{"GET", "/rooms.json?readable=true", header, ""}); r.StatusCode != http.StatusBadRequest {
 			t.Errorf("%v: %d %s", header, r.StatusCode, r.body)
+		}
+	}
+}
+
+// TestExtensionsAreNamed: an answer says which parameters beyond those of Firebase it is by, also
+// to pages of other origins.
+func TestExtensionsAreNamed(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	ts.admin("PUT", "/list.json", `{"a":1}`)
+	for target, want := range map[string]string{
+		"/list.json":                                "",
+		"/list.json?shallow=true":                   "",
+		"/list.json?where=true":                     "where",
+		"/list.json?where=true&count=true":          "where",
+		"/list.json?children=true&descending=true":  "children, descending",
+		"/list.json?children=true&where=true":       "where, children",
+		"/list.json?readable=true":                  "readable",
+		"/list.json?readable=true&shallow=true":     "readable",
+		"/list.json?readable=false&children=false":  "",
+		"/list.json?readable=true&format=export":    "readable",
+		"/list/a.json?where=true&print=pretty":      "where",
+		"/none.json?children=true&limitToFirst=200": "children",
+	} {
+		r := ts.do(call{"GET", target, nil, ""})
+		exposed := strings.Contains(r.Header.Get("Access-Control-Expose-Headers"), headerExtensions)
+		if got := r.Header.Get(headerExtensions); r.StatusCode != http.StatusOK || got != want || exposed != (want != "") {
+			t.Errorf("%s: %d, %q, exposed: %t, want %q", target, r.StatusCode, got, exposed, want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"get":[{"path":"/list"}]}`:                                    "",
+		`{"get":[{"path":"/list"},{"path":"/list","where":"true"}]}`:    "where",
+		`{"get":[{"keys":"/list","child":"/$key","where":"key=='a'"}]}`: "where",
+	} {
+		if r := ts.do(call{"POST", "/.batch.json", nil, body}); r.Header.Get(headerExtensions) != want {
+			t.Errorf("%s: %q, want %q", body, r.Header.Get(headerExtensions), want)
 		}
 	}
 }

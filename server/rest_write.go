@@ -84,7 +84,7 @@ func performWrite(q *request, w dsync.Write) (c *dsync.Commit, explained answer,
 	w.Quota = q.s.peers.Resources(q.peer).Quota
 	c, err = q.db.Write(q.r.Context(), w)
 	if c != nil && c.Kept > 0 {
-		q.w.Header().Set("X-Dogwood-Kept", strconv.Itoa(c.Kept))
+		expose(q.w.Header(), "X-Dogwood-Kept", strconv.Itoa(c.Kept))
 	}
 	return c, answer{}, err
 }

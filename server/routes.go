@@ -64,6 +64,7 @@ func (s *Server) table() []route {
 		{pattern: "/.settings/functionTriggers.json", open: (*request).openSettings, methods: methods{post: putTriggers, put: putTriggers}},
 		{pattern: "/.settings/now.json", open: (*request).openClock, methods: methods{get: getNow, put: putNow, post: notFound}},
 		{pattern: "/.inspect/databases.json", open: (*request).openAdmin, methods: methods{get: getDatabases}},
+		{pattern: pathIndexes, open: (*request).openSettings, methods: methods{get: getIndexes}},
 		{pattern: "/.inspect/coverage", open: (*request).openCoverage, methods: methods{get: getCoverage}},
 		{pattern: "/.inspect/coverage.json", open: (*request).openCoverage, methods: methods{get: getCoverageJSON}},
 		{pattern: "/.settings/backup", open: (*request).openSettings, methods: methods{get: getBackup}},

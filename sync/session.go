@@ -262,6 +262,9 @@ func (s *Session) failure(id int64, err error) []byte {
 	if denied := (*fault.DeniedError)(nil); errors.As(err, &denied) && denied.Rule != "" {
 		return wire.AppendDenied(nil, id, status, text, denied.Rule)
 	}
+	if name := fault.Definition(err); name != "" {
+		return wire.AppendRefused(nil, id, status, text, name)
+	}
 	if status == wire.StatusFailed && text == fault.TextInternal {
 		s.db.log.Error("request failed", "connection", s.name, "err", err)
 	}

@@ -114,7 +114,7 @@ func (b *batch) decide(w *Write, now time.Time) (v decidedWrite, err error) {
 // deniedIfTaken returns the error for a caller that did not ask for a conflict.
 func deniedIfTaken(err error) error {
 	if taken := (*fault.TakenError)(nil); errors.As(err, &taken) {
-		return fault.Denied("", taken.Text)
+		return &fault.DeniedError{Detail: taken.Text, Definition: taken.Definition}
 	}
 	return err
 }
@@ -206,11 +206,11 @@ func (b *batch) refuse(r *derive.Refusal, v decidedWrite, c Caller) error {
 	}
 	switch r.Reason {
 	case derive.Taken:
-		return &fault.TakenError{Text: r.Error()}
+		return &fault.TakenError{Text: r.Error(), Definition: r.Definition}
 	case derive.TooLarge:
-		return &fault.FollowsError{Text: r.Error()}
+		return &fault.FollowsError{Text: r.Error(), Definition: r.Definition}
 	}
-	return fault.Denied("", r.Error())
+	return &fault.DeniedError{Detail: r.Error(), Definition: r.Definition}
 }
 
 // resolve replaces the server values of an update. overflow tells that an increment

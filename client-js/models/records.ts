@@ -124,9 +124,9 @@ export async function stored(db: Database, ...queries: Query[]): Promise<DataSna
   })
 }
 
-/** Reports whether the rules have refused something. */
+/** Reports whether the rules or declared data have refused something. */
 export const isDenied = (error: unknown): boolean =>
-  error instanceof DogwoodError && error.code === 'PERMISSION_DENIED'
+  error instanceof DogwoodError && /^(PERMISSION_DENIED|CONFLICT)$/.test(error.code)
 
 /** Reports whether a transaction gave way to a write of this client to the same place. */
 export const isOverwritten = (error: unknown): boolean =>

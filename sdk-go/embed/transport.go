@@ -49,6 +49,9 @@ func (t *transport) signIn(context.Context, dsync.Credential) (dsync.Caller, dsy
 
 // Read reads a value, or some of its children.
 func (t *transport) Read(ctx context.Context, r dogwood.ReadRequest) (io.ReadCloser, error) {
+	if r.Readable {
+		return t.readable(ctx, r)
+	}
 	text, err := t.read(ctx, r)
 	if err != nil {
 		return nil, refusal(err)
@@ -74,6 +77,42 @@ func (t *transport) read(ctx context.Context, r dogwood.ReadRequest) (string, er
 	}
 	n, err := t.db.Get(ctx, read)
 	return n.JSON(), err
+}
+
+// A page is one of the children that the caller may read. Where the next one begins is a key,
+// which the program that embeds the database may know.
+type page struct {
+	io.Reader
+	next string
+}
+
+func (p page) Close() error { return nil }
+
+func (p page) Next() string { return p.next }
+
+// readable reads a page of the children that the caller may read.
+func (t *transport) readable(ctx context.Context, r dogwood.ReadRequest) (dogwood.ReadPage, error) {
+	p, err := tree.ParsePath(r.Path)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	read := dsync.Read{Caller: t.caller, Path: p, Query: tree.Query{OrderBy: tree.ByKey, Limit: r.Limit}, OneShot: true, KeysOnly: r.Shallow}
+	if r.Next != "" {
+		read.Query.Start = tree.Bound{Set: true, Value: tree.String(r.Next), KeyRank: tree.AfterKeys, Exclusive: true}
+	}
+	got, err := dsync.Readable(ctx, t.db, read)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	n := got.Node
+	if r.Shallow {
+		var b tree.Builder
+		for _, key := range got.Keys {
+			b.Child(key, tree.Bool(true))
+		}
+		n = b.Node()
+	}
+	return page{strings.NewReader(n.JSON()), got.Next}, nil
 }
 
 // listing returns keys as REST does: each with true.

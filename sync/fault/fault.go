@@ -202,6 +202,8 @@ func (e *LimitError) Is(err error) bool {
 type DeniedError struct {
 	Detail string
 	Rule   string // that decided, such as "/rooms/$room/.write"; "" for none
+
+	Definition string // of declared data, that refused a write; "" for none
 }
 
 // Error returns the text of ErrDenied and the reason.
@@ -218,14 +220,29 @@ func Denied(rule, detail string) error {
 	return &DeniedError{Detail: detail, Rule: rule}
 }
 
+// Definition returns the name of the definition of declared data that refused a write, "" for
+// an error that is of none.
+func Definition(err error) string {
+	if denied := (*DeniedError)(nil); errors.As(err, &denied) {
+		return denied.Definition
+	}
+	if taken := (*TakenError)(nil); errors.As(err, &taken) {
+		return taken.Definition
+	}
+	if follows := (*FollowsError)(nil); errors.As(err, &follows) {
+		return follows.Definition
+	}
+	return ""
+}
+
 // A TakenError says that two source nodes of declared data would have one place.
-type TakenError struct{ Text string }
+type TakenError struct{ Text, Definition string }
 
 // Error says which place is taken.
 func (e *TakenError) Error() string { return e.Text }
 
 // A FollowsError is the ErrTooBig of a write from which too much would follow by declared data.
-type FollowsError struct{ Text string }
+type FollowsError struct{ Text, Definition string }
 
 // Error says how much would follow, and what can be done.
 func (e *FollowsError) Error() string { return e.Text }

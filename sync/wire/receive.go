@@ -25,6 +25,9 @@ type ServerMessage struct {
 	Queries []byte // of PushCancel, raw JSON; nil for the default listen
 	Reason  string // of PushCancel, a status, an extension: why, with a text in Data; "": permission was lost
 	Rule    []byte // that refused a request, raw JSON, an extension; nil if the server does not tell
+
+	// Definition of declared data that refused a write, raw JSON, an extension; nil for none.
+	Definition []byte
 }
 
 // ParseServerMessage reads one message of a server. It goes over the text once
@@ -66,6 +69,7 @@ type serverMembers struct {
 	s, p, q []byte // members of b
 	bd, bt  []byte // d and t of b
 	rule    []byte // of b
+	def     []byte // of b
 }
 
 func (m *serverMembers) read(c *cursor) {
@@ -110,6 +114,8 @@ func (m *serverMembers) readBody(c *cursor) {
 			m.bt = value
 		case "rule":
 			m.rule = value
+		case "def":
+			m.def = value
 		}
 	})
 }
@@ -137,7 +143,7 @@ func (m *serverMembers) data() (ServerMessage, error) {
 	if !ok || status == "" {
 		return ServerMessage{}, wrongValue(id, "b.s", string(m.s), "a string")
 	}
-	return ServerMessage{Status: status, ID: id, Data: m.bd, Rule: m.rule}, nil
+	return ServerMessage{Status: status, ID: id, Data: m.bd, Rule: m.rule, Definition: m.def}, nil
 }
 
 func (m *serverMembers) push() (ServerMessage, error) {

@@ -35,9 +35,19 @@ func AppendError(dst []byte, id int64, status, text string) []byte {
 // AppendDenied is AppendError with the rule that refused the request, an extension
 // (client-js/PROTOCOL.md) for where rules are no secret.
 func AppendDenied(dst []byte, id int64, status, text, rule string) []byte {
+	return appendErrorWith(dst, id, status, text, `,"rule":`, rule)
+}
+
+// AppendRefused is AppendError with the definition of declared data that refused a write, an
+// extension (docs/extensions.md).
+func AppendRefused(dst []byte, id int64, status, text, definition string) []byte {
+	return appendErrorWith(dst, id, status, text, `,"def":`, definition)
+}
+
+func appendErrorWith(dst []byte, id int64, status, text, member, value string) []byte {
 	dst = AppendError(dst, id, status, text)
-	dst = append(dst[:len(dst)-len(`}}}`)], `,"rule":`...)
-	dst = AppendString(dst, rule)
+	dst = append(dst[:len(dst)-len(`}}}`)], member...)
+	dst = AppendString(dst, value)
 	return append(dst, `}}}`...)
 }
 

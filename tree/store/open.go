@@ -325,7 +325,9 @@ func (tx *Tx) Commit() error {
 		return err
 	}
 	if tx.known != nil && tx.known.version == tx.state.catalogue {
-		tx.store.catalogue.Store(tx.known)
+		if tx.store.catalogue.Swap(tx.known) != tx.known {
+			tx.store.uses.keep(tx.known.all)
+		}
 	}
 	if tx.work {
 		tx.store.work.Store(true)

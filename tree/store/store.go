@@ -53,6 +53,7 @@ type Store struct {
 	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
 	damaged   atomic.Uint64
+	uses      indexUses
 	unready   bool             // what initialize writes was not written for want of room; the writer's
 	counting  map[uint64]int64 // containers that are being counted, and what is to be added; the writer's
 }

@@ -1,5 +1,6 @@
 import { Bound, MAX_KEY, MIN_KEY } from '../core/bound.js'
 import { invalid } from '../core/errors.js'
+import { lacksOf } from '../core/lacking.js'
 import { childrenIndex } from '../core/list.js'
 import { childIndex, type Index, KEY, PRIORITY, VALUE } from '../core/order.js'
 import type { Params } from '../core/params.js'
@@ -18,6 +19,7 @@ export type QueryConstraintType =
   | 'orderByPriority'
   | 'orderByValue'
   | 'equalTo'
+  | 'where'
 
 type Value = number | string | boolean | null
 
@@ -124,4 +126,20 @@ export function orderByChildren<P extends string>(...paths: readonly [P, ...P[]]
   const index = childrenIndex(keys)
   if (new Set(index.paths).size < keys.length) invalid('orderByChildren has a path twice')
   return order('orderByChildren', index)
+}
+
+/**
+ * Keeps those children that make an expression of the rules language true, in which `data` is the
+ * child and `key` its key: `where("data.child('type').val() == 'public'")`. The server decides
+ * what matches, so a write of this client is in a view with a filter once the server has it.
+ * One read looks at 10,000 children, or at as many as `maxVisited` says, up to 100,000.
+ */
+export function where(expression: string, maxVisited?: number): QueryConstraint {
+  if (!expression || typeof expression !== 'string') invalid('where needs an expression')
+  if (maxVisited !== undefined && !(Number.isInteger(maxVisited) && maxVisited > 0 && maxVisited <= 100_000))
+    invalid('maxVisited is an integer from 1 to 100000')
+  return new QueryConstraint('where', params => {
+    if (params.filter) invalid('where: there is a filter already; join them by &&')
+    return { ...params, filter: { w: expression, wm: maxVisited, lacks: lacksOf('q') } }
+  })
 }

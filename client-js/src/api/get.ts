@@ -10,7 +10,8 @@ import { DataSnapshot } from './snapshot.js'
 /** Reads once: from what listeners have, else from the server. */
 export async function get<T>(query: Query<T>): Promise<DataSnapshot<T>> {
   const { path, params, ref } = checked(query)
-  const { sync, queue, link } = query.db.store as Core
+  const { sync: all, filtered, queue, link } = query.db.store as Core
+  const sync = params.filter ? filtered : all
   let node = sync.cached(query)
   if (!node) {
     const answer = await new Promise<Answer>(done => {

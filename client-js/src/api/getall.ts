@@ -4,7 +4,7 @@ import { nodeFromJSON } from '../core/node.js'
 import { wireQuery } from '../core/params.js'
 import { formatPath } from '../core/path.js'
 import type { Reply } from '../core/reply.js'
-import { ask } from './ask.js'
+import { ask, supports } from './ask.js'
 import { checked, type Database, storeOf } from './database.js'
 import { type Batch, found, KeysOf, type Lookup } from './lookup.js'
 
@@ -21,7 +21,9 @@ export async function getAll<const L extends readonly Lookup[]>(db: Database, lo
     const [p, q] = [formatPath(path), wireQuery(params)]
     return lookup instanceof KeysOf ? { k: p, q, c: lookup.template } : { p, q }
   })
-  const { rev, v } = (await ask(storeOf(db) as Core, 'b', 'bg', { g: entries })) as { rev: number; v: Part[] }
+  const core = storeOf(db) as Core
+  if (entries.some(({ q }) => q.w)) await supports(core, 'q')
+  const { rev, v } = (await ask(core, 'b', 'bg', { g: entries })) as { rev: number; v: Part[] }
   const results = v.map((part, i) => found(db, lookups[i]!, replyOf(part)))
   return { revision: rev, results: results as Batch<L>['results'] }
 }

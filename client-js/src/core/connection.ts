@@ -2,9 +2,9 @@ import { defaultSocket } from '#socket'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
 import { excess, joiner, split } from './frames.js'
 import { hashNode } from './hash.js'
-import type { Kind, Link } from './link.js'
+import type { Kind, Link, Request } from './link.js'
 import { log } from './log.js'
-import { queryId } from './params.js'
+import { type Params, queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
 import { Positions } from './positions.js'
 import type { SocketLike } from './socket.js'
@@ -22,17 +22,6 @@ export interface Handler {
 }
 
 const kinds: readonly Kind[] = ['write', 'disconnect', 'get']
-
-interface Request {
-  readonly kind: Kind
-  readonly action: string
-  readonly body: Record<string, unknown>
-  /** Lets the server recognize a write that it has already taken. */
-  readonly writeId?: string
-  readonly done: (answer: Answer) => void
-  /** It is on its way: sent over this connection, and not answered yet. */
-  sent?: boolean
-}
 
 /** A message: its type and its data. */
 interface Message {
@@ -448,8 +437,8 @@ export class Connection implements Link {
 
   private sendListen(subscription: Subscription): void {
     const name = named(subscription)
-    const since = this.features.includes('p') ? this.positions.of(subscription) : undefined
-    this.request('q', { ...name, h: hashNode(subscription.again(!!since).node), since }, answer => {
+    const chg = subscription.chg?.()
+    const answered = (answer: Answer) => {
       // The listen may have been removed, and even replaced, in the meantime.
       if (this.listens.get(name.p)?.get(subscription.id) !== subscription) return
       if (answer.s !== 'ok' && this.leaving) return
@@ -457,7 +446,11 @@ export class Connection implements Link {
       if (answer.s !== 'ok') this.forget(name.p, subscription.id)
       else warnIndex(this.target, subscription, answer.d)
       this.finish(subscription, answer)
-    })
+    }
+    const missing = subscription.lacks?.(this.features)
+    if (missing) return soon(() => answered(missing))
+    const since = chg || !this.features.includes('p') ? undefined : this.positions.of(subscription)
+    this.request('q', { ...name, h: hashNode(subscription.again(!!since).node), since, chg }, answered)
   }
 
   /** Ends the listen unless the answer is "ok". */
@@ -470,8 +463,14 @@ export class Connection implements Link {
   private sendPending(request: Request): void {
     const { action, body, writeId } = request
     const numbered = !!writeId && this.features.includes('w') && { w: writeId }
+    const conflicts = request.kind === 'write' && this.features.includes('u') && { u: 1 }
+    const missing = (body.q as Params['filter'])?.lacks?.(this.features)
+    if (missing) {
+      this.pending.delete(request)
+      return soon(() => request.done(missing))
+    }
     request.sent = true
-    this.request(action, { ...body, ...numbered }, answer => {
+    this.request(action, { ...body, ...numbered, ...conflicts }, answer => {
       request.sent = false
       // One that was refused without the token is sent again with the next one.
       if (!this.leaving || answer.s !== 'permission_denied') {
@@ -487,9 +486,12 @@ export class Connection implements Link {
       this.handler.push(parsePath(body.p), body.d, action === 'm', body.t)
     } else if (action === 'c' && !this.leaving) {
       const id = body.q ? body.q.map(queryId).join('$') : 'default'
-      const subscription = this.forget(formatPath(parsePath(body.p)), id)
-      if (subscription)
+      const path = formatPath(parsePath(body.p))
+      for (const subscription of [...(this.listens.get(path)?.values() ?? [])]) {
+        if ((subscription.chg ? queryId(subscription.query ?? {}) : subscription.id) !== id) continue
+        this.forget(path, subscription.id)
         this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
+      }
     } else if (action === 'at') this.positions.reached(body.d, this.all())
     else if (action === 'ac') this.revoked(body)
   }

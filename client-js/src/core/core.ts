@@ -9,7 +9,15 @@ import { formatPath, type Path } from './path.js'
 import type { Priority } from './scalar.js'
 import { estimate } from './servervalue.js'
 import type { LiveStore } from './store.js'
-import { type Event, type Listener, type Listeners, type Selection, type Spec, SyncTree } from './sync.js'
+import {
+  type Event,
+  FilteredTree,
+  type Listener,
+  type Listeners,
+  type Selection,
+  type Spec,
+  SyncTree
+} from './sync.js'
 import type { ConnectionState, Target } from './target.js'
 import { checkPriority, checkUpdate, checkValue } from './validate.js'
 import type { Write } from './writes.js'
@@ -39,6 +47,10 @@ export class Core implements LiveStore, Handler {
   onLost?: () => void
   private info = EMPTY
   private offset = 0 // of the clock of the server
+  /** The views of queries with a filter. */
+  readonly filtered: SyncTree
+  /** What takes pushes with a tag that belongs to no view. */
+  readonly feeds = new Map<number, (path: Path, data: unknown, merge: boolean) => Event[]>()
   /** The views of what is below .info. */
   readonly infoSync: SyncTree
   /** The number of the last write. */
@@ -47,6 +59,7 @@ export class Core implements LiveStore, Handler {
   constructor(readonly target: Target) {
     this.link = this.connection = new Connection(target, this)
     this.listeners = this.sync = new SyncTree(this)
+    this.filtered = new FilteredTree(this)
     this.infoSync = new SyncTree({
       link: {
         listen: ({ path, done }) => {
@@ -147,9 +160,11 @@ export class Core implements LiveStore, Handler {
   // ---- reports of the connection
 
   push(path: Path, data: unknown, merge: boolean, tag?: number): void {
+    const feed = this.feeds.get(tag!)
+    if (feed) return this.queue.raise(path, feed(path, data, merge))
     const content = overlay(merge ? undefined : nodeFromJSON(data))
     if (merge) coverAll(content, [], data as object)
-    const events = this.sync.news({ type: 'sent', path, data: content }, tag)
+    const events = this.treeWith(tag).news({ type: 'sent', path, data: content }, tag)
     this.queue.raise(events.length ? this.rerun(path) : path, events)
   }
 
@@ -178,7 +193,12 @@ export class Core implements LiveStore, Handler {
     this.queue.raise(path, this.infoSync.set(path, leaf(value)))
   }
 
-  private treeOf({ path }: Spec): Listeners {
-    return path[0] === '.info' ? this.infoSync : this.listeners
+  private treeOf({ path, params }: Spec): Listeners {
+    return path[0] === '.info' ? this.infoSync : params.filter ? this.filtered : this.listeners
+  }
+
+  /** The tree that has the views of a listen. */
+  treeWith(tag: number | undefined): SyncTree {
+    return this.filtered.serves(tag) ? this.filtered : this.sync
   }
 }

@@ -10,7 +10,9 @@ export class DogwoodError extends Error {
     readonly code: string,
     message: string,
     /** The rule that refused, as `/rooms/$room/.read`, if the server tells. */
-    readonly rule?: string
+    readonly rule?: string,
+    /** The definition of declared data that refused a write, as `logins`. */
+    readonly definition?: string
   ) {
     super(message)
   }
@@ -21,6 +23,7 @@ export interface Answer {
   readonly s: string
   readonly d?: unknown
   readonly rule?: string
+  readonly def?: string
   /** To a write that the server may have had before: what came after it is not told again. */
   readonly again?: boolean
 }
@@ -29,12 +32,12 @@ export interface Answer {
  * The error for an answer that is not "ok"; `path` is that of what was asked for. Without
  * `operation` it was a listen, whose text is that of the official SDK.
  */
-export function errorOf({ s, d, rule }: Answer, path?: string, operation?: string): DogwoodError {
+export function errorOf({ s, d, rule, def }: Answer, path?: string, operation?: string): DogwoodError {
   const code = s.toUpperCase()
   const placed = path && !isEnd.test(s)
   const text = placed && !operation ? `${s} at ${path}` : code
   const at = placed && operation ? ` (${operation} ${path})` : ''
-  return new DogwoodError(code, (d && typeof d === 'string' ? `${text}: ${d}` : text) + at, rule)
+  return new DogwoodError(code, (d && typeof d === 'string' ? `${text}: ${d}` : text) + at, rule, def)
 }
 
 /** What a server says, in the words of the protocol, when it does not have the database. */

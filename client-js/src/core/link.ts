@@ -5,6 +5,18 @@ import type { Provider } from './sync.js'
 /** Requests that outlive a connection, in the order in which they are sent again. */
 export type Kind = 'write' | 'disconnect' | 'get'
 
+/** A request that has no answer yet. */
+export interface Request {
+  readonly kind: Kind
+  readonly action: string
+  readonly body: Record<string, unknown>
+  /** Lets the server recognize a write that it has already taken. */
+  readonly writeId?: string
+  readonly done: (answer: Answer) => void
+  /** It is on its way: sent over this connection, and not answered yet. */
+  sent?: boolean
+}
+
 /**
  * What a database asks of its server goes through a Link: the connection itself, or a
  * layer that has another Link below it and passes on what it does not handle.

@@ -1,5 +1,6 @@
 import { withChild } from './change.js'
 import { type DogwoodError, isEnd } from './errors.js'
+import type { Lacks } from './lacking.js'
 import { EMPTY, type Node } from './node.js'
 import { cover, type Overlay, overlay, sortedKids } from './overlay.js'
 import { loadsAll, type Params, queryId, wireQuery } from './params.js'
@@ -53,6 +54,10 @@ export interface Subscription {
    */
   again(resumes: boolean): Cache
   done(status: string, error?: Error): Event[]
+  /** Of a listen for changes: 1 while it has missed none, and so needs no view first. */
+  chg?(): 1 | undefined
+  /** Of a listen that not every server understands: it would answer with something else. */
+  readonly lacks?: Lacks
 }
 
 /** The fields by which the protocol identifies a listen. */
@@ -99,6 +104,9 @@ const point = (): Point => ({ views: new Map(), kids: new Map() })
 const idOf = (spec: Spec): string => queryId(wireQuery(spec.params))
 
 let tags = 0
+
+/** A tag that no listen has. */
+export const newTag = (): number => ++tags
 
 /**
  * A SyncTree holds the views of all listeners and the pending writes. It turns local
@@ -181,6 +189,11 @@ export class SyncTree implements Listeners {
     return shown.full ? shown.node : null
   }
 
+  /** Reports whether a listen with the tag is of this tree. */
+  serves(tag: number | undefined): boolean {
+    return this.tagged.has(tag!)
+  }
+
   /** The tag of a query that is listened to. */
   tagOf(spec: Spec): number | undefined {
     return this.find(spec.path)?.views.get(idOf(spec))?.tag
@@ -203,7 +216,7 @@ export class SyncTree implements Listeners {
     let tracked = at.views.get(id)
     if (!tracked) {
       const view = new View(params, path, this.writes, known ?? fromKids(at), !!known)
-      tracked = { spec, id, view, listeners: [], tag: loadsAll(params) ? undefined : ++tags }
+      tracked = { spec, id, view, listeners: [], tag: loadsAll(params) ? undefined : newTag() }
       at.views.set(id, tracked)
       if (tracked.tag) this.tagged.set(tracked.tag, tracked)
     }
@@ -255,6 +268,7 @@ export class SyncTree implements Listeners {
       tag,
       id: tag ? tracked.id : 'default',
       query: tag ? wireQuery(spec.params) : undefined,
+      lacks: spec.params.filter?.lacks,
       cached: () => view.server,
       again: resumes => this.again(tracked, resumes),
       done: (status, error) => {
@@ -327,6 +341,16 @@ export class SyncTree implements Listeners {
       return below ? this.visit(below, kid, known?.child(key)) : []
     })
     return events.concat([...at.views.values()].flatMap(tracked => tell(tracked, op, known)))
+  }
+}
+
+/**
+ * The views of queries with a filter. Whether a child matches is for the server to say, so no other
+ * view serves them, and no write is shown that the server has not told of.
+ */
+export class FilteredTree extends SyncTree {
+  override known(): null {
+    return null
   }
 }
 

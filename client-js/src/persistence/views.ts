@@ -56,7 +56,7 @@ export class SavedViews implements Link {
     const live = this.live.get(key)
     this.live.delete(key)
     if (live?.started) this.below.unlisten(path, id)
-    if (live?.loaded) void this.save([[key, live]])
+    if (live?.loaded && !live.subscription.chg) void this.save([[key, live]])
     // Its listeners may have to wait for another view, which the caller is about to add.
     if (live) queueMicrotask(() => this.read(live))
     this.release()
@@ -118,8 +118,7 @@ export class SavedViews implements Link {
     if (saved) {
       live.saved = saved
       live.loaded = true
-      const { sync, queue } = this.core
-      queue.raise(path, sync.restore(path, saved, tag))
+      this.core.queue.raise(path, this.core.treeWith(tag).restore(path, saved, tag))
     } else this.confirm(live)
     this.read(live)
     if (this.live.get(key) !== live) return

@@ -27,7 +27,11 @@ export async function getAll<const L extends readonly Lookup[]>(db: Database, lo
       ? { keys: formatPath(lookup.query.path), child: lookup.template, ...bounds(lookup.query.params) }
       : { path: formatPath(checked(lookup).path), ...bounds(lookup.params) }
   )
-  const reply = await (storeOf(db) as RestStore).request('POST', ['.batch'], { body: { get: entries } })
+  const needs = entries.some(entry => 'where' in entry) ? ['where'] : []
+  const reply = await (storeOf(db) as RestStore).request('POST', ['.batch'], {
+    body: { get: entries },
+    needs
+  })
   const { revision, results } = (await reply.json()) as { revision: number; results: Part[] }
   return {
     revision,
@@ -38,7 +42,9 @@ export async function getAll<const L extends readonly Lookup[]>(db: Database, lo
 // bounds returns a query as members of an entry, which are JSON.
 function bounds(params: Params): Record<string, unknown> {
   const members = Object.entries(restQuery(params))
-  return Object.fromEntries(members.map(([name, value]) => [name, JSON.parse(value)]))
+  return Object.fromEntries(
+    members.map(([name, value]) => [name, name === 'where' ? value : JSON.parse(value)])
+  )
 }
 
 function replyOf({ value, error, code, keys, values = {}, errors = {} }: Part): Reply {

@@ -28,7 +28,8 @@ export class RestStore implements Store {
 
   /**
    * One request. Its failure is a DogwoodError, with the text of the server if
-   * there is one. `abort` ends it.
+   * there is one. `abort` ends it. A server that does not say that it has heeded the parameters
+   * which are extensions, or those in `needs`, is `UNSUPPORTED`: others ignore what they do not know.
    */
   async request(
     method: string,
@@ -38,6 +39,7 @@ export class RestStore implements Store {
       body?: unknown
       headers?: Record<string, string>
       abort?: AbortController
+      needs?: readonly string[]
     }
   ): Promise<Reply> {
     const { target } = this
@@ -60,7 +62,12 @@ export class RestStore implements Store {
     const reply = new Reply(head, abort, maxBytes)
     if (!head.ok && ![304, 412].includes(head.status))
       throw await failure(reply, target, `${names[method]} ${formatPath(path)}`)
-    return reply
+    const { query = {}, needs = extensions.filter(name => query[name]) } = options
+    const has = head.headers.get('x-dogwood-extensions')?.split(', ') ?? []
+    const lacks = needs.find(name => !has.includes(name))
+    if (!lacks) return reply
+    abort.abort() // what it answers is not what was asked for
+    throw new DogwoodError('UNSUPPORTED', `UNSUPPORTED: the server does not have "${lacks}"`)
   }
 }
 
@@ -78,6 +85,8 @@ function encode(body: unknown): string {
   }
 }
 
+const extensions = ['where', 'changes', 'children', 'readable']
+
 // What the functions of this package call the requests.
 const names: Record<string, string> = { GET: 'get', PUT: 'set', PATCH: 'update', POST: 'getAll' }
 
@@ -85,7 +94,7 @@ async function failure(reply: Reply, target: Target, operation: string): Promise
   const { status, statusText } = reply.head
   const text = await reply.text().catch(() => '')
   if (status === 400 && wantsTLS(text)) return new DogwoodError('UNAVAILABLE', `UNAVAILABLE: ${SPEAKS_TLS}`)
-  const { error, detail } = parsed(text) ?? {}
+  const { error, detail, definition } = parsed(text) ?? {}
   if (status === 404) return errorOf(missing(target))
   const why = typeof error === 'string' ? error : statusText || `${status}`
   const code =
@@ -93,12 +102,16 @@ async function failure(reply: Reply, target: Target, operation: string): Promise
       ? 'PERMISSION_DENIED'
       : status === 400
         ? codeOf(why)
-        : status >= 500
-          ? 'UNAVAILABLE'
-          : `HTTP_${status}`
+        : status === 409
+          ? 'CONFLICT'
+          : status >= 500
+            ? 'UNAVAILABLE'
+            : `HTTP_${status}`
   return new DogwoodError(
     code,
-    `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''} (${operation})`
+    `${code}: ${why}${typeof detail === 'string' ? ` (${detail})` : ''} (${operation})`,
+    undefined,
+    definition
   )
 }
 
@@ -130,6 +143,8 @@ export function restQuery(p: Params): Record<string, string> {
     if (bound.key && bound.key[0] !== '[') invalid(`no second key over HTTP: ${name}`)
     query[bound.open ? open : name] = JSON.stringify(bound.value)
   }
+  if (p.filter) query.where = p.filter.w
+  if (p.filter?.wm) query.maxVisited = String(p.filter.wm)
   if (p.limit) query[p.last ? 'limitToLast' : 'limitToFirst'] = String(p.limit)
   return query
 }

@@ -5,7 +5,7 @@ import { DataSnapshot } from '../api/snapshot.js'
 import { withPath } from '../core/change.js'
 import { DogwoodError } from '../core/errors.js'
 import { EMPTY, nodeFromJSON } from '../core/node.js'
-import { parsePath } from '../core/path.js'
+import { type Path, parsePath } from '../core/path.js'
 import { checkCallback } from '../core/validate.js'
 import { LATE, originOf, sayLate } from '../core/warn.js'
 import type { Reply } from './reply.js'
@@ -59,7 +59,7 @@ export function onValue<T>(
           if (typeof cancel === 'function') cancel(error)
         }
       }
-      if (!stopped) await pause(Math.random() * Math.min(LONGEST_WAIT, 1000 * 2 ** failures))
+      if (!stopped) await pauseAfter(failures)
     }
   }
   void follow()
@@ -69,6 +69,10 @@ export function onValue<T>(
 // The stores whose server was late: one warning is enough for all streams of a database.
 const warned = new WeakSet<object>()
 
+/** Waits before a stream is opened again. */
+export const pauseAfter = (failures: number) =>
+  pause(Math.random() * Math.min(LONGEST_WAIT, 1000 * 2 ** failures))
+
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 async function* snapshots<T>(query: Query<T>, abort: AbortController): AsyncGenerator<DataSnapshot<T>> {
@@ -77,19 +81,25 @@ async function* snapshots<T>(query: Query<T>, abort: AbortController): AsyncGene
   const headers = { accept: 'text/event-stream' }
   const reply = await store.request('GET', path, { query: restQuery(params), headers, abort })
   let node = EMPTY
-  for await (const { event, data } of messages(reply)) {
-    if (event === 'cancel') throw new DogwoodError('PERMISSION_DENIED', data)
-    if (event !== 'put' && event !== 'patch') continue
-    const change = JSON.parse(data)
-    const at = parsePath(change.path)
-    const values: [string, unknown][] = event === 'put' ? [['', change.data]] : Object.entries(change.data)
-    for (const [key, value] of values) node = withPath(node, [...at, ...parsePath(key)], nodeFromJSON(value))
-    yield new DataSnapshot(node, ref, params.index)
+  for await (const message of messages(reply)) {
+    const values = valuesOf(message)
+    for (const [at, value] of values) node = withPath(node, at, nodeFromJSON(value))
+    if (values.length || message.event === 'patch') yield new DataSnapshot(node, ref, params.index)
   }
 }
 
+/** The values that an event of a stream has, by their paths below the location. Throws if it is the end. */
+export function valuesOf({ event, data }: { event: string; data: string }): [Path, unknown][] {
+  if (event === 'cancel') throw new DogwoodError('PERMISSION_DENIED', data)
+  if (event !== 'put' && event !== 'patch') return []
+  const change = JSON.parse(data)
+  const at = parsePath(change.path)
+  const values: [string, unknown][] = event === 'put' ? [['', change.data]] : Object.entries(change.data)
+  return values.map(([key, value]) => [[...at, ...parsePath(key)], value])
+}
+
 /** The events of an event stream. */
-async function* messages(reply: Reply): AsyncGenerator<{ event: string; data: string }> {
+export async function* messages(reply: Reply): AsyncGenerator<{ event: string; data: string }> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0 // of the event that has begun

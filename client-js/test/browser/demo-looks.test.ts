@@ -83,25 +83,28 @@ describe.each(views.map((view, i) => [...view, i] as const))('the looks of %s %s
   const server = sampleServer(sample)
   const name = `demo-${sample}${path.includes('#') ? '-explorer' : ''}`
 
-  test.each(long ? devices : [devices[(i + 1) % 2]!])('on a %s, with enough contrast', async (kind, options, colorSchemes) => {
-    for (const colorScheme of colorSchemes) {
-      const page = await open(server.host, path, { ...options, colorScheme, reducedMotion: 'reduce' })
-      await settled(page)
-      if (kind === 'phone' && sample === 'chat' && !path.includes('#')) {
-        await page.screenshot({ path: join(shots, `${name}-rooms-${kind}-${colorScheme}.png`) })
-        await room(page, 'room alpha').click()
-        await shows(page, 'ok')
-      }
-      await page.screenshot({ path: join(shots, `${name}-${kind}-${colorScheme}.png`) })
-      expect(await page.evaluate(lowContrast)).toEqual([])
-      if (kind === 'phone') {
-        await page.locator('.handle').click()
-        await page.locator('.panel .entry').first().click()
-        await page.screenshot({ path: join(shots, `${name}-sheet-${colorScheme}.png`) })
+  test.each(long ? devices : [devices[(i + 1) % 2]!])(
+    'on a %s, with enough contrast',
+    async (kind, options, colorSchemes) => {
+      for (const colorScheme of colorSchemes) {
+        const page = await open(server.host, path, { ...options, colorScheme, reducedMotion: 'reduce' })
+        await settled(page)
+        if (kind === 'phone' && sample === 'chat' && !path.includes('#')) {
+          await page.screenshot({ path: join(shots, `${name}-rooms-${kind}-${colorScheme}.png`) })
+          await room(page, 'room alpha').click()
+          await shows(page, 'ok')
+        }
+        await page.screenshot({ path: join(shots, `${name}-${kind}-${colorScheme}.png`) })
         expect(await page.evaluate(lowContrast)).toEqual([])
+        if (kind === 'phone') {
+          await page.locator('.handle').click()
+          await page.locator('.panel .entry').first().click()
+          await page.screenshot({ path: join(shots, `${name}-sheet-${colorScheme}.png`) })
+          expect(await page.evaluate(lowContrast)).toEqual([])
+        }
       }
     }
-  })
+  )
 
   test('nothing is wider than a phone of 360 pixels, and all has a name', async () => {
     const page = await open(server.host, path, NARROW)

@@ -167,7 +167,7 @@ class Play {
   }
 }
 
-const refused = /^(PERMISSION_DENIED|permission_denied|Permission denied)/i
+const refused = /^(PERMISSION_DENIED|CONFLICT|permission_denied|Permission denied)/i
 
 // The order of what one write changes does not matter.
 const sorted = <T extends { key: string; type: string }>(events: T[]) =>

@@ -78,6 +78,12 @@ func (r *Replica) drop(v *View) {
 	r.prune()
 }
 
+// NewTag returns a tag that no source has.
+func (r *Replica) NewTag() int64 {
+	r.tag++
+	return r.tag
+}
+
 // Fail closes all views. Later messages of the server about their sources are ignored.
 func (r *Replica) Fail(err error) {
 	views := r.views.all()

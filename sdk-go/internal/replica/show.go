@@ -66,10 +66,14 @@ func (r *Replica) recompute(v *View, p tree.Path) State {
 // comes or goes does not matter to the others, or to a priority.
 func isPlain(n tree.Node) bool { return n.IsObject() && n.Priority().IsEmpty() }
 
-// compute returns what a view shows: its source with the pending writes over it.
+// compute returns what a view shows: its source with the pending writes over it. Of a view with
+// a filter it is the source alone, since whether a write makes a child match is not known here.
 func (r *Replica) compute(v *View) State {
 	s := v.source
 	base, whole := s.at(v.Path)
+	if s.Query.Filter != nil {
+		return State{base, s.complete}
+	}
 	changes, covers := r.changes(v.Path, s)
 	if whole || covers > 0 {
 		return State{v.Query.Apply(overlay(base, changes)), true}

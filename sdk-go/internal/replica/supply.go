@@ -19,8 +19,12 @@ func (r *Replica) supply(v *View, from *Source) {
 	s.views = append(s.views, v)
 }
 
-// covering returns the source that has, or will have, what the view shows.
+// covering returns the source that has, or will have, what the view shows. A view with a
+// filter has a source of its own: the server decides what the filter matches.
 func (r *Replica) covering(v *View) (best *Source) {
+	if v.Query.Filter != nil {
+		return nil
+	}
 	for _, s := range r.sources.above(v.Path) {
 		if s.isWhole() && (best == nil || s.complete && !best.complete) {
 			best = s
@@ -34,8 +38,7 @@ func (r *Replica) covering(v *View) (best *Source) {
 func (r *Replica) follow(v *View, from *Source) *Source {
 	s := &Source{Path: v.Path, large: r.large}
 	if !v.Query.IsAll() {
-		r.tag++
-		s.Query, s.Tag = v.Query, r.tag
+		s.Query, s.Tag = v.Query, r.NewTag()
 	}
 	if from != nil {
 		r.inherit(s, from)
@@ -96,7 +99,7 @@ func (r *Replica) forget(s *Source) {
 // absorb ends the sources that another one covers now.
 func (r *Replica) absorb(s *Source) {
 	for _, other := range append(r.sources.below(s.Path), r.sources.at(s.Path)...) {
-		if other == s {
+		if other == s || other.Query.Filter != nil {
 			continue
 		}
 		r.forget(other)

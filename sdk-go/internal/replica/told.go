@@ -107,7 +107,7 @@ func (r *Replica) At(position string) {
 func (r *Replica) Forced(writes []tree.ResolvedWrite) {
 	for _, w := range writes {
 		for _, s := range r.sources.overlapping(w.Path) {
-			if s.complete {
+			if s.complete && s.Query.Filter == nil {
 				if !s.forced {
 					s.before, s.forced = s.known(), true
 				}

@@ -87,7 +87,7 @@ func (m *Msgy) User(ctx context.Context, name string) (User, bool, error) {
 // rules let one win. To take a name that one has does no harm.
 func (m *Msgy) SaveUser(ctx context.Context, u User) error {
 	err := m.db.Update(ctx, map[string]any{"users/" + u.Name: u, "uids/" + u.UID: u.Name})
-	if !errors.Is(err, dogwood.ErrPermissionDenied) {
+	if !record.Refused(err) {
 		return err
 	}
 	switch there, ok, failed := m.User(ctx, u.Name); {

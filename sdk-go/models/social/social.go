@@ -106,7 +106,7 @@ func (s *Social) CreateUser(ctx context.Context, login, name string) error {
 		update = map[string]any{"users/" + s.me: map[string]any{"login": login, "id": id, "name": name, "signup": dogwood.ServerTimestamp}}
 	}
 	err = s.db.Update(ctx, update)
-	if errors.Is(err, dogwood.ErrPermissionDenied) {
+	if record.Refused(err) {
 		if free, failed := s.LoginFree(ctx, login); failed == nil && !free {
 			return fmt.Errorf("%s: %w", login, ErrTaken)
 		}

@@ -157,6 +157,11 @@ func there[T any](found []dogwood.Snapshot, key func(*T) *string) (list []T, gon
 // maxTries bounds how often Retry tries.
 const maxTries = 100
 
+// Refused reports whether the rules or declared data have refused a write.
+func Refused(err error) bool {
+	return errors.Is(err, dogwood.ErrPermissionDenied) || errors.Is(err, dogwood.ErrConflict)
+}
+
 // Retry reads something and makes a change that depends on it. If the rules refuse
 // the change, and what was read is another thing by now, it tries again: that is
 // how a change loses a race. A change that is refused twice for the same thing is
@@ -169,7 +174,7 @@ func Retry[T any](ctx context.Context, read func() (T, error), change func(T) er
 		if err != nil {
 			return err
 		}
-		if err = change(now); !errors.Is(err, dogwood.ErrPermissionDenied) {
+		if err = change(now); !Refused(err) {
 			return err
 		}
 		if denied != nil && reflect.DeepEqual(before, now) {

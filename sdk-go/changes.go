@@ -1,0 +1,273 @@
+package dogwood
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
+	"github.com/dogwooddb/dogwood/sync/wire"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// A Change is a place that was written.
+type Change struct {
+	Value    Snapshot // the place, at that of the query or below, and what it has now
+	Priority bool     // only the priority of the place has changed: Value is the new one
+}
+
+// Changes follows what happens from now on, without a view of what is there already. It returns
+// once the server follows the view: whatever is written later is yielded, in order, until ctx ends
+// or the loop is left. Of several places that are written at once there is a Change for each.
+// Writes of this client are among them, once the server has carried them out. The last
+// thing that it yields is an error, as for Values.
+//
+// A client that may have missed a change, because the connection was lost or the loop is slow,
+// is sent the whole view instead: a Change of the place of the query itself.
+//
+// The server must know the extension; the error is ErrUnsupported if it does not.
+func (q Query) Changes(ctx context.Context) (iter.Seq2[Change, error], error) {
+	f, release, err := q.watch(ctx)
+	if err != nil {
+		err = q.failed("listen", err)
+		return func(yield func(Change, error) bool) { yield(Change{}, err) }, err
+	}
+	return func(yield func(Change, error) bool) {
+		defer f.close()
+		defer release()
+		for {
+			c, err := f.next(ctx)
+			if err != nil {
+				yield(Change{Value: Snapshot{ref: q.Ref()}}, q.failed("listen", err))
+				return
+			}
+			ref := Ref{Query{client: q.client, path: c.Path}}
+			if !yield(Change{Snapshot{ref: ref, node: c.Node}, c.Priority}, nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+// A changeFeed is what waits for one loop over Changes. If there is too much, the server is
+// asked to stop, and to send the whole view once the loop has taken what there is. So a slow
+// loop bounds what is kept for it.
+//
+// Lock order: the client's, then the feed's.
+type changeFeed struct {
+	of    Query
+	ready chan struct{} // has room for one
+	begun chan struct{} // closed when the server has answered for the first time
+
+	// Guarded by the client's lock.
+	tag   int64
+	whole bool // something may have been missed: the next listen is for the whole view
+	left  bool // the loop was left
+
+	mu      sync.Mutex
+	waiting []replica.Change
+	bytes   int
+	stopped bool  // the server is not to send more before the loop has taken all of it
+	err     error // comes last
+}
+
+// watch begins to follow the changes of a query, until ctx ends, and waits until the server
+// does. release ends the wait for ctx.
+func (q Query) watch(ctx context.Context) (f *changeFeed, release func() bool, err error) {
+	if err := q.check(); err != nil {
+		return nil, nil, err
+	}
+	f, err = q.client.newFeed(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	release = context.AfterFunc(ctx, f.close)
+	select {
+	case <-f.begun:
+		err = f.failure()
+	case <-ctx.Done():
+		err = q.client.late(ctx)
+	}
+	if err != nil {
+		release()
+		f.close()
+	}
+	return f, release, err
+}
+
+// newFeed asks for the changes of a query.
+func (c *Client) newFeed(q Query) (*changeFeed, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	f := &changeFeed{of: q, ready: make(chan struct{}, 1), begun: make(chan struct{})}
+	c.listenChanges(f)
+	return f, nil
+}
+
+// listenChanges asks the server for the changes of a feed, under a new tag: what comes under
+// an earlier one is not for it any more. The lock is held.
+func (c *Client) listenChanges(f *changeFeed) {
+	delete(c.changing, f.tag)
+	f.tag = c.replica.NewTag()
+	c.changing[f.tag] = f
+	if c.link == nil {
+		return
+	}
+	c.lastID++
+	c.asked[c.lastID] = asked{changes: f}
+	if !c.link.has(f.of.features(wire.FeatureChanges)) {
+		c.answerSoon(c.lastID, statusUnsupported, "")
+		return
+	}
+	encode := wire.AppendListenChanges
+	if f.whole {
+		encode = func(dst []byte, id int64, path, query string, tag int64) []byte {
+			return wire.AppendListen(dst, id, path, query, tag, "")
+		}
+	}
+	c.post(c.lastID, encode(nil, c.lastID, f.of.path.String(), encodeQuery(f.of.query), f.tag))
+}
+
+// unlistenChanges ends the listen of a feed. The lock is held.
+func (c *Client) unlistenChanges(f *changeFeed) {
+	if c.changing[f.tag] != f {
+		return
+	}
+	delete(c.changing, f.tag)
+	if c.link != nil {
+		c.lastID++
+		c.link.send(wire.AppendUnlisten(nil, c.lastID, f.of.path.String(), encodeQuery(f.of.query), f.tag))
+	}
+}
+
+// begin is the answer of the server: from here on, nothing is missed.
+func (f *changeFeed) begin() {
+	f.whole = true
+	if !closed(f.begun) {
+		close(f.begun)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends a feed with an error. The client's lock is held.
+func (f *changeFeed) end(err error) {
+	delete(f.of.client.changing, f.tag)
+	f.mu.Lock()
+	f.err = err
+	f.mu.Unlock()
+	if !closed(f.begun) {
+		close(f.begun)
+	}
+	f.signal()
+}
+
+func (f *changeFeed) close() {
+	c := f.of.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.left = true
+	c.unlistenChanges(f)
+}
+
+func (f *changeFeed) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// add queues changes. The client's lock is held.
+func (f *changeFeed) add(changes []replica.Change) {
+	c := f.of.client
+	f.mu.Lock()
+	size := 0
+	for _, each := range changes {
+		size += len(each.Node.Text())
+	}
+	full := len(f.waiting) > 0 && (len(f.waiting)+len(changes) > c.options.MaxQueue || f.bytes+size > maxFeedBytes)
+	if f.stopped = full; !full {
+		f.waiting = append(f.waiting, changes...)
+		f.bytes += size
+	}
+	f.mu.Unlock()
+	if full {
+		c.unlistenChanges(f)
+	}
+	f.signal()
+}
+
+func (f *changeFeed) signal() {
+	select {
+	case f.ready <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for the next change. The end of the context comes first.
+func (f *changeFeed) next(ctx context.Context) (replica.Change, error) {
+	for {
+		if ctx.Err() != nil {
+			return replica.Change{}, f.of.client.late(ctx)
+		}
+		c, ok, again, err := f.pop()
+		switch {
+		case ok || err != nil:
+			return c, err
+		case again:
+			f.again()
+		}
+		select {
+		case <-f.ready:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// pop returns the oldest change. again says that there is none, and that the server was
+// stopped.
+func (f *changeFeed) pop() (c replica.Change, ok, again bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		again, f.stopped = f.stopped && f.err == nil, false
+		return c, false, again, f.err
+	}
+	c = f.waiting[0]
+	f.waiting[0] = replica.Change{}
+	f.waiting = f.waiting[1:]
+	f.bytes -= len(c.Node.Text())
+	return c, true, false, nil
+}
+
+// again has the server send the whole view, and what comes after it.
+func (f *changeFeed) again() {
+	c := f.of.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		f.end(c.err)
+	case !f.left:
+		c.listenChanges(f)
+	}
+}
+
+// changesAt returns the feeds of a place and query, as a server names it.
+func (c *Client) changesAt(p tree.Path, query string) (list []*changeFeed) {
+	for _, f := range c.changing {
+		if f.of.path == p && sameQuery(encodeQuery(f.of.query), query) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
