@@ -2,7 +2,6 @@ package expression
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -32,10 +31,10 @@ func needsOf(x lang.Expr) []tree.Need {
 		if left == nil || right == nil || len(left)+len(right) > maxNeeds {
 			return nil
 		}
-		return slices.Concat(left, right)
+		return append(left, right...)
 	}
 	if n, ok := constant(b.X); ok {
-		return comparedNeed(mirrored[b.Op], b.Y, n)
+		return comparedNeed(mirrored(b.Op), b.Y, n)
 	}
 	if n, ok := constant(b.Y); ok {
 		return comparedNeed(b.Op, b.X, n)
@@ -43,8 +42,16 @@ func needsOf(x lang.Expr) []tree.Need {
 	return nil
 }
 
-// mirrored are the operators that compare, by those that do with the sides in the other order.
-var mirrored = map[lang.Op]lang.Op{lang.Eq: lang.Eq, lang.Lt: lang.Gt, lang.Le: lang.Ge, lang.Gt: lang.Lt, lang.Ge: lang.Le}
+// mirrored returns the operator that compares as op does with the sides in the other order.
+func mirrored(op lang.Op) lang.Op {
+	switch op {
+	case lang.Lt, lang.Le:
+		return op + (lang.Gt - lang.Lt)
+	case lang.Gt, lang.Ge:
+		return op - (lang.Gt - lang.Lt)
+	}
+	return op
+}
 
 // termsOf adds what each term of a conjunction needs. Ranges of one order are one.
 func termsOf(x lang.Expr, list [][]tree.Need) [][]tree.Need {
