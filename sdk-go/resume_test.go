@@ -109,7 +109,7 @@ func TestResumeSendsLess(t *testing.T) {
 }
 
 // TestResumeModel: over a network that breaks connections at random places, a client's views are
-// what the server has, after every step, whoever has written.
+// what the server has after every step, with its own writes and those of another client.
 func TestResumeModel(t *testing.T) {
 	s := servertest.New(t, servertest.Options{Dir: t.TempDir()})
 	p, c := faulty(t, s, faultproxy.Faults{Cut: 8000, Silent: 0.1, Seed: 16})

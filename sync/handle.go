@@ -115,9 +115,7 @@ const chargedToken = 4 << 10
 func (s *Session) become(c Caller) {
 	c.Origin = s.origin
 	s.caller.Store(&c)
-	if p := s.placing.Load(); p != nil {
-		p.marks.Store(s.db.audience.SessionMarks(c))
-	}
+	s.placing.Load().Become(c)
 	listeners := slices.Collect(s.listeners())
 	s.chargeFor(len(listeners) / decidedAtOnce)
 	s.db.audience.Become(s.db.audience.TurnFor(s.out), listeners, c)

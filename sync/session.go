@@ -87,7 +87,7 @@ type Session struct {
 	id       string
 	name     string
 	out      *outbox.Outbox
-	placing  atomic.Pointer[placing] // nil: the client does not ask for its positions
+	placing  atomic.Pointer[audience.Placing] // nil: the client does not ask for its positions
 	origin   *rules.Origin
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines

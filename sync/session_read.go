@@ -109,11 +109,19 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.listens.add(l)
 	s.listening += l.size
 	s.countWindow(l, 1)
-	if r.Body.Placed {
-		s.place()
+	if r.Body.Placed && s.placing.Load() == nil {
+		tellPositions(s)
 	}
 	l.Show(v.size(), func() [][]byte { return s.firstView(l.Listener, v) })
 	return nil
+}
+
+// tellPositions begins to tell the client its positions, if the database has any.
+func tellPositions(s *Session) {
+	if p := s.db.audience.Place(s.as(), s.db.options.Now); p != nil {
+		s.placing.Store(p)
+		s.out.Mark(p.Next)
+	}
 }
 
 // cancel is the push that tells a client that its listen has ended, and why unless it
@@ -145,7 +153,8 @@ func (v viewSpec) has(n tree.Node) bool {
 // It runs on the goroutine that sends, long after the request. The listen may
 // have ended, or the client may have another identity by then.
 func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
-	n, push, known, err := s.viewOf(l, v)
+	placing := s.placing.Load()
+	n, push, known, err := viewOf(l, v, placing)
 	switch {
 	case errors.Is(err, audience.ErrGone):
 		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
@@ -165,9 +174,7 @@ func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	reply := wire.AppendOK(nil, v.id, data)
-	if p := s.placing.Load(); p != nil {
-		p.viewed.Store(true)
-	}
+	placing.Answered()
 	if push == nil && !known && !v.has(n) {
 		if push = v.pushMerges(n); push == nil {
 			push = l.Push(n)
@@ -178,11 +185,11 @@ func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
 
 // viewOf begins to follow a view, and reads it unless it is known what the client lacks of it:
 // push says that, nil for nothing.
-func (s *Session) viewOf(l *audience.Listener, v viewSpec) (n tree.Node, push []byte, known bool, err error) {
+func viewOf(l *audience.Listener, v viewSpec, p *audience.Placing) (n tree.Node, push []byte, known bool, err error) {
 	if v.changes {
 		return tree.Empty, nil, true, l.Begin()
 	}
-	if from, ok := s.since(v.since); ok {
+	if from, ok := p.Read(v.since); ok {
 		return l.ViewSince(from)
 	}
 	n, err = l.View()

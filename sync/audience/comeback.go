@@ -1,49 +1,13 @@
 package audience
 
 import (
-	"encoding/json"
 	"errors"
 
-	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
-
-// SessionMarks returns how positions look to a client of the realtime protocol; nil if the
-// database has none.
-//
-// They are of the client's identity, without the members of a token that differ each time that it
-// is refreshed.
-func (a *Audience) SessionMarks(c access.Caller) *resume.Marks {
-	if a.host.History == nil {
-		return nil
-	}
-	identity := "administrator"
-	if !c.Admin {
-		identity = c.Auth.JSON
-		var auth, token map[string]json.RawMessage
-		if json.Unmarshal([]byte(identity), &auth) == nil && json.Unmarshal(auth["token"], &token) == nil {
-			for _, name := range []string{"iat", "exp", "nbf", "jti"} {
-				delete(token, name)
-			}
-			delete(auth, "token")
-			text, _ := json.Marshal([]any{auth, token}) // that was just read
-			identity = string(text)
-		}
-	}
-	return resume.SessionMarks(a.host.LogID, identity)
-}
-
-// Reached returns the place in the log up to which all events are in the outboxes of their
-// listeners, or nowhere. The caller may hold the lock of an outbox.
-func (a *Audience) Reached() resume.Position {
-	return a.host.History.Known(a.revision.Load())
-}
-
-// Reach reads what Reached needs of the log.
-func (a *Audience) Reach() { a.host.position(a.revision.Load()) }
 
 // ViewSince is View for a client that has all of the view up to a position. If it is known what
 // has changed since, and that is less than the view, ok is true, and push says it; nil: nothing.

@@ -131,7 +131,7 @@ func (o *Outbox) Mark(f func() []byte) {
 }
 
 // marked returns what a mark is now, nil for nothing. mu is held, and nothing waits.
-func (o *Outbox) marked() []byte {
+func marked(o *Outbox) []byte {
 	if o.mark == nil || o.closed {
 		return nil
 	}
@@ -332,7 +332,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if o.items.Len() > 0 {
 		return dst, true
 	}
-	if msg := o.marked(); msg != nil {
+	if msg := marked(o); msg != nil {
 		dst = append(dst, msg)
 	}
 	return dst, false
@@ -342,7 +342,7 @@ func (o *Outbox) pop() (item, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.items.Len() == 0 {
-		msg := o.marked()
+		msg := marked(o)
 		return item{message: msg}, msg != nil
 	}
 	it := o.items.Pop()

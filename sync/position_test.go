@@ -2,9 +2,11 @@ package sync
 
 import (
 	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/dogwooddb/dogwood/rules"
-	"github.com/dogwooddb/dogwood/sync/resume"
 )
 
 // TestPositionIdentity: a position is of the identity that had it. A token that is refreshed is the
@@ -15,8 +17,13 @@ func TestPositionIdentity(t *testing.T) {
 	db := openTest(t, o)
 	user := func(auth string) Caller { return Caller{Auth: rules.NewAuth(auth)} }
 	ana := `{"uid":"ana","token":{"sub":"ana","iat":1,"exp":9,"nbf":1,"jti":"a"}}`
-	at := resume.Position{Revision: 1 << 40, Run: 7}
-	text := string(db.audience.SessionMarks(user(ana)).Append(nil, at))
+	set(t, db, "/a", "1")
+	push := string(db.audience.Place(user(ana), time.Now).Next())
+	text := gjson.Get(push, "d.b.d").String()
+	at, _ := db.audience.Place(user(ana), nil).Read(text)
+	if at.Revision == 0 || at.Revision > 99 {
+		t.Fatalf("the push %s has the position %v", push, at)
+	}
 	for auth, same := range map[string]bool{
 		ana: true,
 		`{"token":{"sub":"ana","exp":99},"uid":"ana"}`:        true,
@@ -26,15 +33,15 @@ func TestPositionIdentity(t *testing.T) {
 		`{"uid":"ana"}`:                                       false,
 		``:                                                    false,
 	} {
-		if got, _ := db.audience.SessionMarks(user(auth)).Read(text); (got == at) != same {
+		if got, _ := db.audience.Place(user(auth), nil).Read(text); (got == at) != same {
 			t.Errorf("%q reads the position of %q: %t", auth, ana, !same)
 		}
 	}
-	if got, _ := db.audience.SessionMarks(Admin).Read(text); got == at {
+	if got, _ := db.audience.Place(Admin, nil).Read(text); got == at {
 		t.Error("an administrator reads the position of a user")
 	}
 	other := openTest(t, Options{})
-	if m := other.audience.SessionMarks(Admin); (m != nil) != other.store.Logged() {
+	if m := other.audience.Place(Admin, nil); (m != nil) != other.store.Logged() {
 		t.Errorf("a database whose log is there: %t, has positions: %t", other.store.Logged(), m != nil)
 	}
 }
