@@ -34,7 +34,7 @@ func (c *Client) listen(s *replica.Source) {
 	c.lastID++
 	c.asked[c.lastID] = asked{source: s}
 	if s.Query.Filter != nil && !c.link.has(wire.FeatureFilters) {
-		c.answerSoon(c.lastID, statusUnsupported, "")
+		answerSoon(c, c.lastID, statusUnsupported, "")
 		return
 	}
 	c.post(c.lastID, wire.AppendListen(nil, c.lastID, s.Path.String(), encodeQuery(s.Query), s.Tag, s.Hash()))
@@ -54,7 +54,7 @@ func (a asked) path() string {
 }
 
 // refuse ends a listen. The lock is held.
-func (c *Client) refuse(a asked, why error) {
+func (a asked) refuse(c *Client, why error) {
 	if a.changes != nil {
 		a.changes.end(why)
 		return
@@ -95,7 +95,7 @@ func (c *Client) response(m wire.ServerMessage) {
 	}
 	delete(c.asked, m.ID)
 	if m.Status != wire.StatusOK {
-		c.refuse(a, refusal("listen", a.path(), m))
+		a.refuse(c, refusal("listen", a.path(), m))
 		return
 	}
 	if a.changes != nil {
@@ -200,7 +200,7 @@ func (c *Client) revoke(p tree.Path, query string, why error) {
 	if s != nil {
 		c.replica.Refused(s, why)
 	}
-	for _, f := range c.changesAt(p, query) {
+	for _, f := range changesAt(c, p, query) {
 		f.end(why)
 	}
 }
