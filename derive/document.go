@@ -36,7 +36,12 @@ func (d *Document) Source() string { return d.source }
 
 // Definitions returns the definitions in the order of the text. The caller must not modify
 // the result.
-func (d *Document) Definitions() []*Definition { return d.definitions }
+func (d *Document) Definitions() []*Definition {
+	if d == nil {
+		return nil
+	}
+	return d.definitions
+}
 
 // A Kind says what a definition does.
 type Kind string

@@ -16,7 +16,7 @@ type Change struct {
 	Priority bool     // only the priority of the place has changed: Value is the new one
 }
 
-// Changes follows what happens from now on, without a view of what is there already. It returns
+// Changes follows what happens from now on, without a view first. It returns
 // once the server follows the view: whatever is written later is yielded, in order, until ctx ends
 // or the loop is left. Of several places that are written at once there is a Change for each.
 // Writes of this client are among them, once the server has carried them out. The last
@@ -77,7 +77,7 @@ func (q Query) watch(ctx context.Context) (f *changeFeed, release func() bool, e
 	if err := q.check(); err != nil {
 		return nil, nil, err
 	}
-	f, err = q.client.newFeed(q)
+	f, err = newChangeFeed(q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,21 +95,23 @@ func (q Query) watch(ctx context.Context) (f *changeFeed, release func() bool, e
 	return f, release, err
 }
 
-// newFeed asks for the changes of a query.
-func (c *Client) newFeed(q Query) (*changeFeed, error) {
+// newChangeFeed asks for the changes of a query.
+func newChangeFeed(q Query) (*changeFeed, error) {
+	c := q.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return nil, c.err
 	}
 	f := &changeFeed{of: q, ready: make(chan struct{}, 1), begun: make(chan struct{})}
-	c.listenChanges(f)
+	f.listen()
 	return f, nil
 }
 
-// listenChanges asks the server for the changes of a feed, under a new tag: what comes under
-// an earlier one is not for it any more. The lock is held.
-func (c *Client) listenChanges(f *changeFeed) {
+// listen asks the server for the changes, under a new tag: what comes under an earlier one is not
+// for the feed any more. The client's lock is held.
+func (f *changeFeed) listen() {
+	c := f.of.client
 	delete(c.changing, f.tag)
 	f.tag = c.replica.NewTag()
 	c.changing[f.tag] = f
@@ -119,7 +121,7 @@ func (c *Client) listenChanges(f *changeFeed) {
 	c.lastID++
 	c.asked[c.lastID] = asked{changes: f}
 	if !c.link.has(f.of.features(wire.FeatureChanges)) {
-		c.answerSoon(c.lastID, statusUnsupported, "")
+		answerSoon(c, c.lastID, statusUnsupported, "")
 		return
 	}
 	encode := wire.AppendListenChanges
@@ -131,8 +133,9 @@ func (c *Client) listenChanges(f *changeFeed) {
 	c.post(c.lastID, encode(nil, c.lastID, f.of.path.String(), encodeQuery(f.of.query), f.tag))
 }
 
-// unlistenChanges ends the listen of a feed. The lock is held.
-func (c *Client) unlistenChanges(f *changeFeed) {
+// unlisten ends the listen. The client's lock is held.
+func (f *changeFeed) unlisten() {
+	c := f.of.client
 	if c.changing[f.tag] != f {
 		return
 	}
@@ -177,7 +180,7 @@ func (f *changeFeed) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.left = true
-	c.unlistenChanges(f)
+	f.unlisten()
 }
 
 func (f *changeFeed) failure() error {
@@ -201,7 +204,7 @@ func (f *changeFeed) add(changes []replica.Change) {
 	}
 	f.mu.Unlock()
 	if full {
-		c.unlistenChanges(f)
+		f.unlisten()
 	}
 	f.signal()
 }
@@ -258,12 +261,12 @@ func (f *changeFeed) again() {
 	case c.err != nil:
 		f.end(c.err)
 	case !f.left:
-		c.listenChanges(f)
+		f.listen()
 	}
 }
 
 // changesAt returns the feeds of a place and query, as a server names it.
-func (c *Client) changesAt(p tree.Path, query string) (list []*changeFeed) {
+func changesAt(c *Client, p tree.Path, query string) (list []*changeFeed) {
 	for _, f := range c.changing {
 		if f.of.path == p && sameQuery(encodeQuery(f.of.query), query) {
 			list = append(list, f)

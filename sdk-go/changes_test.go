@@ -120,7 +120,7 @@ func TestChangesEnd(t *testing.T) {
 	}
 }
 
-// What may have been missed while there was no connection comes as the whole view.
+// Changes that may have been missed while there was no connection come as the whole view.
 func TestChangesAfterOutage(t *testing.T) {
 	ctx := t.Context()
 	s := servertest.New(t, servertest.Options{})

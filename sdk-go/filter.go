@@ -41,7 +41,7 @@ func (q Query) MaxVisited(n int) Query {
 	return q
 }
 
-// A filter is that of a query as the client knows it. What the server has sent matches.
+// A filter is that of a query as the client knows it: all that the server has sent matches.
 type filter struct {
 	text string
 	most int // children that a read may look at; 0: as many as is usual

@@ -58,7 +58,7 @@ func (l *link) close() {
 	})
 }
 
-// has reports whether the server has the features of which each is one letter.
+// has reports whether the server has features, each one letter.
 func (l *link) has(features string) bool {
 	for _, each := range features {
 		if !slices.Contains(l.features, string(each)) {

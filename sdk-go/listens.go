@@ -34,7 +34,7 @@ func (c *Client) listen(s *replica.Source) {
 	c.lastID++
 	c.asked[c.lastID] = asked{source: s}
 	if s.Query.Filter != nil && !c.link.has(wire.FeatureFilters) {
-		c.answerSoon(c.lastID, statusUnsupported, "")
+		answerSoon(c, c.lastID, statusUnsupported, "")
 		return
 	}
 	positions := c.link.has(wire.FeaturePositions)
@@ -60,7 +60,7 @@ func (a asked) path() string {
 }
 
 // refuse ends a listen. The lock is held.
-func (c *Client) refuse(a asked, why error) {
+func (a asked) refuse(c *Client, why error) {
 	if a.changes != nil {
 		a.changes.end(why)
 		return
@@ -103,7 +103,7 @@ func (c *Client) response(m wire.ServerMessage) {
 	}
 	delete(c.asked, m.ID)
 	if m.Status != wire.StatusOK {
-		c.refuse(a, refusal("listen", a.path(), m))
+		a.refuse(c, refusal("listen", a.path(), m))
 		return
 	}
 	if a.changes != nil {
@@ -208,7 +208,7 @@ func (c *Client) revoke(p tree.Path, query string, why error) {
 	if s != nil {
 		c.replica.Refused(s, why)
 	}
-	for _, f := range c.changesAt(p, query) {
+	for _, f := range changesAt(c, p, query) {
 		f.end(why)
 	}
 }

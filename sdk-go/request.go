@@ -140,12 +140,12 @@ func (c *Client) post(id int64, msg []byte) {
 		c.link.send(msg)
 		return
 	}
-	c.answerSoon(id, wire.StatusTooBig, excess)
+	answerSoon(c, id, wire.StatusTooBig, excess)
 }
 
 // answerSoon answers a request or a listen in the name of the server, once the lock that is
 // held is free.
-func (c *Client) answerSoon(id int64, status, text string) {
+func answerSoon(c *Client, id int64, status, text string) {
 	l := c.link
 	go func() {
 		c.mu.Lock()
@@ -226,7 +226,7 @@ func (c *Client) giveUp(why error) {
 	}
 	if a, ok := c.asked[first]; ok {
 		delete(c.asked, first)
-		c.refuse(a, failed("listen", a.path(), why))
+		a.refuse(c, failed("listen", a.path(), why))
 	} else if i >= 0 {
 		r := c.requests[i]
 		c.requests = slices.Delete(c.requests, i, i+1)

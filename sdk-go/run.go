@@ -312,7 +312,7 @@ func (c *Client) ready(l *link) bool {
 		c.listen(s)
 	}
 	for _, f := range slices.Collect(maps.Values(c.changing)) {
-		c.listenChanges(f)
+		f.listen()
 	}
 	c.sendAll()
 	c.states.set(true)

@@ -43,7 +43,7 @@ func getDatabases(q *request) (answer, error) {
 
 // getIndexes lists the indexes of a database: GET /.inspect/indexes.json
 func getIndexes(q *request) (answer, error) {
-	list, err := dsync.Indexes(q.db)
+	list, err := q.db.Indexes()
 	if err != nil {
 		return answer{}, err
 	}

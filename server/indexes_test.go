@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
 )
 
 // indexesOf returns the indexes of a database in words.
 func (ts *testServer) indexesOf() string {
 	ts.t.Helper()
 	r := ts.do(call{"GET", "/.inspect/indexes.json", bearer("sesame"), ""})
-	var list []dsync.IndexStatus
+	var list []declared.IndexStatus
 	if err := json.Unmarshal([]byte(r.body), &list); err != nil {
 		ts.t.Fatalf("%d %s: %v", r.StatusCode, r.body, err)
 	}

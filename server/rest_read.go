@@ -134,13 +134,13 @@ func readValue(ctx context.Context, q *request) (answer, error) {
 	if err := q.reserve(len(n.JSON())); err != nil {
 		return answer{}, err
 	}
-	a := q.nodeOrExport(n)
+	a := nodeOrExport(q, n)
 	a.tag = q.cond.tag(n)
 	return a, nil
 }
 
 // nodeOrExport answers with a node in the form that is asked for.
-func (q *request) nodeOrExport(n tree.Node) answer {
+func nodeOrExport(q *request, n tree.Node) answer {
 	if !q.form.export {
 		return q.node(n)
 	}
@@ -242,7 +242,7 @@ func readReadable(ctx context.Context, q *request) (answer, error) {
 	if q.form.shallow {
 		return q.json(func(dst []byte) []byte { return appendKeys(dst, page.Keys) }), nil
 	}
-	return q.nodeOrExport(page.Node), nil
+	return nodeOrExport(q, page.Node), nil
 }
 
 func appendKeys(dst []byte, keys []string) []byte {

@@ -156,6 +156,15 @@ func (wr *writer) DataStatus() (list []declared.Status, err error) {
 	return list, err
 }
 
+// Indexes says what the indexes of the database are for, how far they are, and what they take.
+func (wr *writer) Indexes() (list []declared.IndexStatus, err error) {
+	err = wr.db.snapshot(func(tx *store.Tx) error {
+		list, err = wr.db.data.Load().AllIndexes(tx, indexesOf(wr.db.rules.Load(), nil))
+		return err
+	})
+	return list, err
+}
+
 // Unfinished returns the names of definitions of the data document that may lack something at, above
 // or below a path.
 func (wr *writer) Unfinished(p tree.Path) []string { return wr.db.data.Load().Unfinished(p) }

@@ -167,7 +167,7 @@ func (d *Data) needed() (list []store.Index) {
 	for _, def := range d.document.Definitions() {
 		switch {
 		case def.Kind == derive.Keep && def.OrderBy != tree.ByKey:
-			list = append(list, store.Index{Pattern: def.List()[1:], Order: def.OrderBy})
+			list = append(list, listIndex(def))
 		case def.Kind == derive.Index && !def.Off && !d.skips(def):
 			list = append(list, indexOf(def))
 		}
@@ -178,34 +178,6 @@ func (d *Data) needed() (list []store.Index) {
 // indexOf returns the index that a definition of that kind is.
 func indexOf(def *derive.Definition) store.Index {
 	return store.Index{Pattern: def.List()[1:], Order: def.ByOrder}
-}
-
-// OffIndexes returns the indexes whose definitions are switched off or paused.
-func (d *Data) OffIndexes() (list []store.Index) {
-	if d == nil {
-		return nil
-	}
-	for _, def := range d.document.Definitions() {
-		if def.Kind == derive.Index && (def.Off || d.skips(def)) && !slices.Contains(d.indexes, indexOf(def)) {
-			list = append(list, indexOf(def))
-		}
-	}
-	return list
-}
-
-// NeedIndex returns the names of the definitions that need an index, or would if they were not
-// switched off.
-func (d *Data) NeedIndex(ix store.Index) []string {
-	names := []string{}
-	if d == nil {
-		return names
-	}
-	for _, def := range d.document.Definitions() {
-		if def.Kind == derive.Index && indexOf(def) == ix || def.Kind == derive.Keep && ix == (store.Index{Pattern: def.List()[1:], Order: def.OrderBy}) {
-			names = append(names, def.Name)
-		}
-	}
-	return names
 }
 
 // Orders reports whether a definition has the children of the node at p indexed in an order.

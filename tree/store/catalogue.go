@@ -96,15 +96,17 @@ func newCatalogue(version uint32, all []definition) *catalogue {
 
 // keeps reports whether a catalogue has the given indexes and no others.
 func (c *catalogue) keeps(indexes []Index) bool {
-	kept := func(ix Index) bool {
-		return slices.ContainsFunc(c.all, func(d definition) bool { return d.Index == ix })
-	}
 	for _, d := range c.all {
 		if !slices.Contains(indexes, d.Index) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(indexes, func(ix Index) bool { return !kept(ix) })
+	return !slices.ContainsFunc(indexes, func(ix Index) bool { return !c.includes(ix) })
+}
+
+// includes reports whether an index is kept.
+func (c *catalogue) includes(ix Index) bool {
+	return slices.ContainsFunc(c.all, func(d definition) bool { return d.Index == ix })
 }
 
 func unfinished(d definition) bool { return !d.ready }

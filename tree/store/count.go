@@ -42,7 +42,7 @@ func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 	case ix.Order == tree.ByPriority:
 		return countWalk(q, read(tx).byPriority(r.id, p, q))
 	}
-	tx.store.uses.note(ix.Index)
+	tx.store.reads.Note(ix.Index)
 	return countWalk(q, read(tx).byIndex(ix, r.id, p, q))
 }
 

@@ -39,6 +39,22 @@ func (x Indexes) ready(p tree.Path, order string) (ix definition, ok bool, err e
 	return definition{}, false, err
 }
 
+// All returns the indexes that are kept, without the one by priority.
+func (x Indexes) All() (list []Index, err error) {
+	c, err := x.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range c.all {
+		list = append(list, d.Index)
+	}
+	return list, nil
+}
+
+// Reads returns how often an index was read since the store was opened, by queries, the windows of
+// listeners and lists that declared data bound, and in milliseconds when it was last; 0: never.
+func (x Indexes) Reads(ix Index) (times, last int64) { return x.tx.store.reads.Of(ix) }
+
 // catalogue returns the indexes as of the transaction's state. The store keeps
 // the newest; a transaction that began before it changed reads its own. It is
 // read lazily, because most transactions read by path and need no index.

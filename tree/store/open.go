@@ -326,7 +326,7 @@ func (tx *Tx) Commit() error {
 	}
 	if tx.known != nil && tx.known.version == tx.state.catalogue {
 		if tx.store.catalogue.Swap(tx.known) != tx.known {
-			tx.store.uses.keep(tx.known.all)
+			tx.store.reads.Keep(tx.known.includes)
 		}
 	}
 	if tx.work {

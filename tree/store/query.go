@@ -54,7 +54,7 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	case ix.Order == tree.ByPriority:
 		return rd.take(p, q, rd.byPriority(r.id, p, q))
 	}
-	rd.tx.store.uses.note(ix.Index)
+	rd.tx.store.reads.Note(ix.Index)
 	return rd.take(p, q, rd.byIndex(ix, r.id, p, q))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
+	"github.com/dogwooddb/dogwood/tree/store/used"
 )
 
 // Options adjust a store. The zero value is right for most.
@@ -53,9 +54,9 @@ type Store struct {
 	work      atomic.Bool // see TakeWork
 	aborted   abortedLoads
 	damaged   atomic.Uint64
-	uses      indexUses
-	unready   bool             // what initialize writes was not written for want of room; the writer's
-	counting  map[uint64]int64 // containers that are being counted, and what is to be added; the writer's
+	reads     used.Counts[Index] // of indexes
+	unready   bool               // what initialize writes was not written for want of room; the writer's
+	counting  map[uint64]int64   // containers that are being counted, and what is to be added; the writer's
 }
 
 func (o Options) withDefaults() Options {

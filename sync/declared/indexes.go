@@ -1,0 +1,86 @@
+package declared
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// An IndexStatus says what an index is for, how far it is, what it takes, and whether it is read.
+type IndexStatus struct {
+	Path        string   `json:"path"`         // of the node whose children it orders: "/rooms/$room"
+	Order       string   `json:"orderBy"`      // as queries name it
+	Rules       bool     `json:"rules"`        // an .indexOn of the rules declares it
+	Definitions []string `json:"definitions"`  // of the data document that need it
+	State       Phase    `json:"state"`        // ready, building or off
+	At          string   `json:"at,omitempty"` // the child that building has come to
+
+	Entries     int   `json:"entries"` // of all indexes together, not more than MaxEntries are counted
+	EntryBytes  int64 `json:"entryBytes"`
+	MoreEntries bool  `json:"moreEntries,omitempty"`
+
+	Reads    int64 `json:"reads"`              // since the database was opened
+	LastRead int64 `json:"lastRead,omitempty"` // in milliseconds; 0: not since then
+}
+
+// AllIndexes returns the indexes that are kept, and those that a definition has switched off. Some
+// are declared by the rules.
+func (d *Data) AllIndexes(tx *store.Tx, byRules []store.Index) ([]IndexStatus, error) {
+	list := []IndexStatus{}
+	for _, ix := range d.offIndexes() {
+		list = append(list, IndexStatus{State: Off}.of(ix, d))
+	}
+	all, err := tx.Indexes().All()
+	left := MaxEntries
+	for i := 0; i < len(all) && err == nil; i++ {
+		s := IndexStatus{State: Ready, Rules: slices.Contains(byRules, all[i])}.of(all[i], d)
+		err = s.measure(tx, all[i], &left)
+		list = append(list, s)
+	}
+	return list, err
+}
+
+// of says what the index is for.
+func (s IndexStatus) of(ix store.Index, d *Data) IndexStatus {
+	s.Path, s.Order, s.Definitions = "/"+strings.TrimPrefix(ix.Pattern, "/"), tree.OrderWords(ix.Order), []string{}
+	for _, def := range d.Document().Definitions() {
+		if def.Kind == derive.Index && indexOf(def) == ix || def.Kind == derive.Keep && listIndex(def) == ix {
+			s.Definitions = append(s.Definitions, def.Name)
+		}
+	}
+	return s
+}
+
+// measure adds what an index takes, how far it is, and how often it was read. left is how many
+// entries may still be counted.
+func (s *IndexStatus) measure(tx *store.Tx, ix store.Index, left *int) error {
+	u, _, err := tx.Indexes().Usage(ix, *left)
+	*left -= u.Entries
+	s.Entries, s.EntryBytes, s.MoreEntries = u.Entries, u.Bytes, u.More
+	if !u.Ready {
+		s.State = Building
+	}
+	if !u.At.IsRoot() {
+		s.At = u.At.String()
+	}
+	s.Reads, s.LastRead = tx.Indexes().Reads(ix)
+	return err
+}
+
+// offIndexes returns the indexes of definitions that are switched off or paused.
+func (d *Data) offIndexes() (list []store.Index) {
+	for _, def := range d.Document().Definitions() {
+		if def.Kind == derive.Index && !slices.Contains(d.indexes, indexOf(def)) {
+			list = append(list, indexOf(def))
+		}
+	}
+	return list
+}
+
+// listIndex returns the index that a bounded list needs.
+func listIndex(def *derive.Definition) store.Index {
+	return store.Index{Pattern: def.List()[1:], Order: def.OrderBy}
+}
