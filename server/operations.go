@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
+	"github.com/dogwooddb/dogwood/server/profiles"
 )
 
 // operations is the surface of the operations listener. It has no route into
@@ -22,12 +22,7 @@ func operations(s *Server) http.Handler {
 	mux.Handle("GET "+pathMetrics, s.metrics.Handler(s.source))
 	mux.HandleFunc("GET "+pathHealth, func(w http.ResponseWriter, r *http.Request) { writeHealth(w, nil) })
 	mux.HandleFunc("GET "+pathReady, func(w http.ResponseWriter, r *http.Request) { writeHealth(w, s.Ready(r.Context())) })
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.Handle("GET "+profiles.Root, profiles.Handler())
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "Operations of a Dogwood server: %s %s %s /debug/pprof/\n", pathMetrics, pathHealth, pathReady)
 	})
