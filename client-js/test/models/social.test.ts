@@ -36,7 +36,9 @@ test.each([false, true])('a login is taken once, in whatever case, declared: %s'
   expect(ids.sort()).toEqual([5, 6])
   await user('u5').createUser('NewComer', 'New Comer')
   expect(await loginFree(db, 'newCOMER')).toBe(false)
-  await expect(user('u6').createUser('NEWCOMER', 'Second')).rejects.toMatchObject(denied)
+  await expect(user('u6').createUser('NEWCOMER', 'Second')).rejects.toMatchObject(
+    declared ? { code: 'CONFLICT' } : denied
+  )
   await user('u6').createUser('sixth', 'Six')
   expect(await user('u5').user('u6')).toMatchObject({ login: 'sixth', id: 6, followers: 0 })
   await check()
