@@ -36,7 +36,7 @@ func (l *Listener) ViewSince(from resume.Position) (n tree.Node, push []byte, ok
 	return n, push, ok, err
 }
 
-// eventHead is about what a push has beside its data.
+// eventHead is about how long a push is without its data.
 const eventHead = 64
 
 // since returns the event of what has changed in a view since a position, nil for nothing. ok is
