@@ -2,6 +2,7 @@ package dogwood
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 
@@ -86,6 +87,8 @@ func (q Query) watch(ctx context.Context) (f *changeFeed, release func() bool, e
 	case <-f.begun:
 		err = f.failure()
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		err = q.client.late(ctx)
 	}
 	if err != nil {
@@ -181,7 +184,15 @@ func (f *changeFeed) close() {
 	defer c.mu.Unlock()
 	f.left = true
 	f.unlisten()
+	f.mu.Lock()
+	if f.err == nil {
+		f.err = errLeft
+	}
+	f.mu.Unlock()
+	f.signal()
 }
+
+var errLeft = errors.New("a loop over these changes has ended; call Changes again")
 
 func (f *changeFeed) failure() error {
 	f.mu.Lock()
@@ -219,11 +230,10 @@ func (f *changeFeed) signal() {
 // next waits for the next change. The end of the context comes first.
 func (f *changeFeed) next(ctx context.Context) (replica.Change, error) {
 	for {
-		if ctx.Err() != nil {
-			return replica.Change{}, f.of.client.late(ctx)
-		}
 		c, ok, again, err := f.pop()
 		switch {
+		case ctx.Err() != nil: // which leaves the feed
+			return replica.Change{}, f.of.client.late(ctx)
 		case ok || err != nil:
 			return c, err
 		case again:

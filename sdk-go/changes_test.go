@@ -74,6 +74,22 @@ func TestChanges(t *testing.T) {
 	})
 }
 
+// A second loop over the same changes ends at once: nothing is followed any more.
+func TestChangesOnce(t *testing.T) {
+	c := open(t).Client
+	seq, err := c.Ref("a").Changes(t.Context())
+	want(t, err)
+	want(t, c.Ref("a").Set(t.Context(), 1))
+	for range 2 {
+		for _, err := range seq {
+			if err != nil && !strings.Contains(err.Error(), "call Changes again") {
+				t.Error(err)
+			}
+			break
+		}
+	}
+}
+
 func TestChangesOfPriority(t *testing.T) {
 	c := open(t).Client
 	want(t, c.Ref("list/a").Set(t.Context(), 1))

@@ -9,8 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules"
 )
 
-// TestPositionIdentity: a position is of the identity that had it. A token that is refreshed is the
-// same one.
+// TestPositionIdentity: a position is of the identity that had it, with all that rules see of it.
 func TestPositionIdentity(t *testing.T) {
 	o := Options{}
 	inFile(t, &o)
@@ -26,12 +25,12 @@ func TestPositionIdentity(t *testing.T) {
 	}
 	for auth, same := range map[string]bool{
 		ana: true,
-		`{"token":{"sub":"ana","exp":99},"uid":"ana"}`:        true,
-		`{"uid":"ana","token":{"sub":"ana","role":"editor"}}`: false,
-		`{"uid":"ana","role":1,"token":{"sub":"ana"}}`:        false,
-		`{"uid":"bo","token":{"sub":"ana"}}`:                  false,
-		`{"uid":"ana"}`:                                       false,
-		``:                                                    false,
+		`{"uid":"ana","token":{"sub":"ana","iat":2,"exp":9,"nbf":1,"jti":"a"}}`: false,
+		`{"uid":"ana","token":{"sub":"ana","role":"editor"}}`:                   false,
+		`{"uid":"ana","role":1,"token":{"sub":"ana"}}`:                          false,
+		`{"uid":"bo","token":{"sub":"ana"}}`:                                    false,
+		`{"uid":"ana"}`:                                                         false,
+		``:                                                                      false,
 	} {
 		if got, _ := db.audience.Place(user(auth), nil).Read(text); (got == at) != same {
 			t.Errorf("%q reads the position of %q: %t", auth, ana, !same)

@@ -66,7 +66,7 @@ func (l *Listener) missed(v viewing, from resume.Position) (touched []resume.Tou
 	}
 	touched, ok = l.audience.host.History.Since(resume.Question{
 		From: from, To: v.tx.Revision(), Path: l.read.Path, Rests: v.rests,
-		Priorities: l.out.Format() == outbox.Realtime || !q.IsAll() && q.Order() == tree.ByPriority,
+		Priorities: l.out.Format() == outbox.Realtime || q.Filter != nil || !q.IsAll() && q.Order() == tree.ByPriority,
 	})
 	switch {
 	case !ok || len(touched) == 0:

@@ -1,7 +1,6 @@
 package audience
 
 import (
-	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -44,8 +43,8 @@ func (a *Audience) Place(c access.Caller, now func() time.Time) *Placing {
 
 // Become changes the identity of the client. Nil does nothing.
 //
-// Positions are of the client's identity, without the members of a token that differ each time
-// that it is refreshed.
+// Positions are of all that rules see of the client. They see the times of a token, too, so what a
+// client may know can differ between it and the next one of the same user.
 func (p *Placing) Become(c access.Caller) {
 	if p == nil {
 		return
@@ -53,15 +52,6 @@ func (p *Placing) Become(c access.Caller) {
 	identity := "administrator"
 	if !c.Admin {
 		identity = c.Auth.JSON
-		var auth, token map[string]json.RawMessage
-		if json.Unmarshal([]byte(identity), &auth) == nil && json.Unmarshal(auth["token"], &token) == nil {
-			for _, name := range []string{"iat", "exp", "nbf", "jti"} {
-				delete(token, name)
-			}
-			delete(auth, "token")
-			text, _ := json.Marshal([]any{auth, token}) // that was just read
-			identity = string(text)
-		}
 	}
 	p.marks.Store(resume.SessionMarks(p.audience.host.LogID, identity))
 }

@@ -130,9 +130,10 @@ func (o *Outbox) Mark(f func() []byte) {
 	o.mu.Unlock()
 }
 
-// marked returns what a mark is now, nil for nothing. mu is held, and nothing waits.
+// marked returns what a mark is now, nil for nothing. mu is held, and nothing waits. A client that is
+// to be disconnected gets none: something may have been left out because of that.
 func marked(o *Outbox) []byte {
-	if o.mark == nil || o.closed {
+	if o.mark == nil || o.closed || o.closing != nil {
 		return nil
 	}
 	return o.mark()

@@ -205,3 +205,28 @@ func TestOutboxOverflow(t *testing.T) {
 		t.Errorf("after the views an event gives %q", got)
 	}
 }
+
+// A client that is to be disconnected may lack something of what waited, so it is not told that it has
+// everything.
+func TestNoMarkBeforeTheEnd(t *testing.T) {
+	o := New(Realtime, 0, noNotify)
+	due := true
+	o.Mark(func() []byte {
+		if !due {
+			return nil
+		}
+		due = false
+		return []byte("mark")
+	})
+	if got := joined(o.Take(1 << 20)); got != "mark" {
+		t.Fatalf("%.20q", got)
+	}
+	due = true
+	o.PushLater(0, func() [][]byte { o.Shut(errOther); return nil })
+	if got := joined(o.Take(1 << 20)); got != "" {
+		t.Errorf("%q", got)
+	}
+	if msgs, _ := o.TakeReady(nil, 1<<20); len(msgs) > 0 {
+		t.Errorf("%q", msgs)
+	}
+}

@@ -449,7 +449,9 @@ export class Connection implements Link {
     }
     const missing = subscription.lacks?.(this.features)
     if (missing) return soon(() => answered(missing))
-    const since = chg || !this.features.includes('p') ? undefined : this.positions.of(subscription)
+    const since = this.features.includes('p')
+      ? this.positions.of(subscription)
+      : this.positions.forget(subscription)
     this.request('q', { ...name, h: hashNode(subscription.again(!!since).node), since, chg }, answered)
   }
 
@@ -492,7 +494,7 @@ export class Connection implements Link {
         this.forget(path, subscription.id)
         this.finish(subscription, { s: body.s ?? 'permission_denied', d: body.d, rule: body.rule })
       }
-    } else if (action === 'at') this.positions.reached(body.d, this.all())
+    } else if (action === 'at' && !this.leaving) this.positions.reached(body.d, this.all())
     else if (action === 'ac') this.revoked(body)
   }
 }

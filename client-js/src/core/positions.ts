@@ -20,10 +20,15 @@ export class Positions {
 
   /** The server has sent everything up to a position. */
   reached(position: string, listens: readonly Subscription[]): void {
-    for (const s of listens) if (this.answered.has(s)) this.known.set(s, position)
+    for (const s of listens) if (this.answered.has(s) && !s.chg) this.known.set(s, position)
   }
 
-  /** The position of a listen, "" if there is none. */
+  /** The server is asked for the whole of a listen. */
+  forget(subscription: Subscription): undefined {
+    this.known.delete(subscription)
+  }
+
+  /** The position of a listen; "" for none, also of a listen for changes, which is sent the whole view. */
   of(subscription: Subscription): string {
     return this.known.get(subscription) ?? ''
   }
