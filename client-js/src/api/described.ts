@@ -10,7 +10,7 @@ export interface ChildInfo {
   readonly type: 'object' | 'string' | 'number' | 'boolean'
   /** Of a long string its beginning; absent for an object. */
   readonly value?: string | number | boolean
-  /** The length of a string of which `value` is only the beginning. */
+  /** The length of the whole string, if `value` is only its beginning. */
   readonly bytes?: number
   /** How many children an object has, if they are counted. */
   readonly size?: number

@@ -437,7 +437,6 @@ export class Connection implements Link {
 
   private sendListen(subscription: Subscription): void {
     const name = named(subscription)
-    const chg = subscription.chg?.()
     const answered = (answer: Answer) => {
       // The listen may have been removed, and even replaced, in the meantime.
       if (this.listens.get(name.p)?.get(subscription.id) !== subscription) return
@@ -449,17 +448,15 @@ export class Connection implements Link {
     }
     const missing = subscription.lacks?.(this.features)
     if (missing) return soon(() => answered(missing))
-    const since = this.features.includes('p')
-      ? this.positions.of(subscription)
-      : this.positions.forget(subscription)
-    this.request('q', { ...name, h: hashNode(subscription.again(!!since).node), since, chg }, answered)
+    const since = this.positions.of(subscription, this.features.includes('p'))
+    const h = hashNode(subscription.again(!!since).node)
+    this.request('q', { ...name, h, since, chg: subscription.chg?.() }, answered)
   }
 
   /** Ends the listen unless the answer is "ok". */
   finish(subscription: Subscription, answer: Answer): void {
-    const { path } = subscription
-    const error = answer.s === 'ok' ? undefined : errorOf(answer, formatPath(path))
-    this.handler.events(path, subscription.done(answer.s, error))
+    const error = answer.s === 'ok' ? undefined : errorOf(answer, formatPath(subscription.path))
+    this.handler.events(subscription.path, subscription.done(answer.s, error))
   }
 
   private sendPending(request: Request): void {

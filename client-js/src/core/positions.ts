@@ -23,13 +23,13 @@ export class Positions {
     for (const s of listens) if (this.answered.has(s) && !s.chg) this.known.set(s, position)
   }
 
-  /** The server is asked for the whole of a listen. */
-  forget(subscription: Subscription): undefined {
+  /**
+   * The position of a listen; "" for none, also of a listen for changes, which is sent the whole
+   * view. Undefined, and forgotten, if the server knows no positions.
+   */
+  of(subscription: Subscription, known: boolean): string | undefined {
+    if (known) return this.known.get(subscription) ?? ''
     this.known.delete(subscription)
-  }
-
-  /** The position of a listen; "" for none, also of a listen for changes, which is sent the whole view. */
-  of(subscription: Subscription): string {
-    return this.known.get(subscription) ?? ''
+    return undefined
   }
 }

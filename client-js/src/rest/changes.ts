@@ -53,7 +53,7 @@ export function onChanges(
                 callback(new DataSnapshot(nodeFromJSON(value), new DatabaseReference(db, [...path, ...at])))
           }
         } catch (error) {
-          // What may go by is tried again.
+          // A failure that may be temporary is tried again.
           if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !stopped) {
             stop()
             reject(error)

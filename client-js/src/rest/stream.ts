@@ -53,7 +53,7 @@ export function onValue<T>(
         }
       } catch (error) {
         problem = (error as Error).message.replace(/^UNAVAILABLE: /, '')
-        // What may go by is tried again.
+        // A failure that may be temporary is tried again.
         if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !stopped) {
           stop()
           if (typeof cancel === 'function') cancel(error)
