@@ -55,19 +55,28 @@ type Result struct {
 	Timers  []Timer
 	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
 
-	Looked   int  // nodes that were touched or compared
-	Spent    int  // bytes of text that expressions have looked at
-	Kept     int  // places of targets at which an administrator said something else
-	Survived int  // places of targets that a write above them left out
-	Progress bool // the result depends on how far a building has come
-	Partly   bool // lists of Change.Build have more children to be removed
+	Touched  []Touched // the definitions that the write meets
+	Looked   int       // nodes that were touched or compared
+	Spent    int       // bytes of text that expressions have looked at
+	Kept     int       // places of targets at which an administrator said something else
+	Survived int       // places of targets that a write above them left out
+	Progress bool      // the result depends on how far a building has come
+	Partly   bool      // lists of Change.Build have more children to be removed
 	Skipped  []Skipped
 
 	few struct { // memory for what most writes become
 		writes  [2]tree.ResolvedWrite
 		follow  [1]string
 		derived [1]Derived
+		touched [1]Touched
 	}
+}
+
+// A Touched says how many nodes of a definition are touched. A write that only says something about
+// its places touches none.
+type Touched struct {
+	Definition *Definition
+	Nodes      int
 }
 
 // A Derived is one place that a definition changes. The value is Empty if it goes.
@@ -107,8 +116,10 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	r := begin(d, c)
 	defer end(r)
 	if one := touchedAlone(d, c); one != nil {
+		r.result.Touched = append(r.result.Touched, Touched{one, 1})
 		deriveOne(r, one)
 	} else if r.derive() == nil {
+		r.result.Touched = appendTouched(r.result.Touched, r)
 		divide(r)
 	}
 	if r.err != nil {
@@ -117,6 +128,16 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	r.result.Spent, _ = r.trees.Spent()
 	return r.result, nil
+}
+
+// appendTouched appends the definitions that there was work for.
+func appendTouched(list []Touched, r *run) []Touched {
+	for i, def := range r.document.definitions {
+		if w := &r.work[i]; w.busy() {
+			list = append(list, Touched{def, len(w.touched.list)})
+		}
+	}
+	return list
 }
 
 // divide puts what follows behind the writes that were asked for. A place of a map follows if a
@@ -204,7 +225,7 @@ func begin(d *Document, c *Change) *run {
 	r := runs.Get().(*run)
 	r.Change, r.document, r.result, r.bounds = c, d, new(Result), boundsOf(c.Admin).within(c.Most)
 	few := &r.result.few
-	r.result.Writes, r.result.Follow, r.result.Derived = few.writes[:0], few.follow[:0], few.derived[:0]
+	r.result.Writes, r.result.Follow, r.result.Derived, r.result.Touched = few.writes[:0], few.follow[:0], few.derived[:0], few.touched[:0]
 	if n := len(d.definitions); cap(r.work) < n {
 		r.work = make([]work, n)
 	} else {

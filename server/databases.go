@@ -393,7 +393,7 @@ func (n registry) drop(ns *namespace, dismiss func()) (file dropped.File, err er
 	}
 	last := metrics.Database{Namespace: ns.name}
 	if db != nil {
-		last.Stats, last.Timings = db.Stats(), db.Timings()
+		last = countsOf(ns.name, db)
 	}
 	ns.counts.Lock()
 	ns.past = ns.past.Plus(last).Past()

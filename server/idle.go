@@ -75,10 +75,10 @@ func (n *namespaces) closeUnused(ns *namespace) error {
 	if n.isClosed() || !n.isIdle(ns) || !dsync.Idle(db) {
 		return nil
 	}
-	last := metrics.Database{Namespace: ns.name}
-	last.Usage, _ = db.Usage() // only shown
+	usage, _ := db.Usage() // only shown
 	err := db.Close()
-	last.Stats, last.Timings = db.Stats(), db.Timings()
+	last := countsOf(ns.name, db)
+	last.Usage = usage
 	ns.counts.Lock()
 	ns.past = ns.past.Plus(last).Past()
 	ns.db.Store(nil)
@@ -110,8 +110,14 @@ func (ns *namespace) measured() (d metrics.Database, ok bool) {
 	if db == nil {
 		return ns.past, ns.past.Namespace != ""
 	}
-	d = metrics.Database{Namespace: ns.name, Stats: db.Stats(), Timings: db.Timings(), Failing: db.Failing(), Open: true}
+	d = countsOf(ns.name, db)
+	d.Failing, d.Open = db.Failing(), true
 	return ns.past.Plus(d), true
+}
+
+// countsOf returns what a database has counted since it was opened.
+func countsOf(namespace string, db *dsync.Database) metrics.Database {
+	return metrics.Database{Namespace: namespace, Stats: db.Stats(), Timings: db.Timings()}
 }
 
 // dropped returns the counts of databases that were dropped.

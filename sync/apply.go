@@ -147,6 +147,7 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 		if err := v.follows.Store(b.Tx); err != nil {
 			return false, fault.Broken(err)
 		}
+		b.Committed = append(b.Committed, v.follows.Count)
 		b.noteDue(v.follows.Due())
 		b.noteAbove(v.follows.Above)
 		b.Touch(v.follows.SharedPlaces())

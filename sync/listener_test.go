@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"reflect"
 	"testing"
 	"time"
 
@@ -368,7 +369,7 @@ func TestStats(t *testing.T) {
 	get(t, db, "/x")
 	s := db.Stats()
 	s.Batches, s.CommitTime = 0, 0
-	if want := (Stats{Reads: 1, Writes: 2, Denied: 1, Decisions: 1, Published: 1, Events: 1, Listeners: 1}); s != want {
+	if want := (Stats{Reads: 1, Writes: 2, Denied: 1, Decisions: 1, Published: 1, Events: 1, Listeners: 1}); !reflect.DeepEqual(s, want) {
 		t.Errorf("Stats() = %+v, want %+v", s, want)
 	}
 }

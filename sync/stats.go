@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/trace"
@@ -29,6 +30,8 @@ type Stats struct {
 	Queued      int   // writes that wait for the committer
 	QueuedBytes int64 // of them
 	Watchers    int   // of operations
+
+	Definitions map[string]declared.Activity // of the data document, by their names; nil: there is none
 }
 
 // Timings are how long operations took since the database was opened.
@@ -59,6 +62,8 @@ func (d *Database) Stats() Stats {
 		CommitTime: time.Duration(c.commitNanos.Load()),
 		Listeners:  d.audience.Listeners(),
 		Watchers:   d.watchers.Len(),
+
+		Definitions: d.data.Load().Activities(),
 	}
 	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()
 	return s

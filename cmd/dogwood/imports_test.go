@@ -106,7 +106,7 @@ var layers = map[string][]string{
 	"server/space":                     {"tree/store/durable"},
 	"server/certs":                     {"tree/store/durable"},
 	"server/auth":                      {"tree/store/dirlock", "tree/store/durable"},
-	"server/metrics":                   {"server/space", "sync", "sync/histogram", "tree/store", "sync/fault"},
+	"server/metrics":                   {"server/space", "sync", "sync/declared", "sync/histogram", "tree/store", "sync/fault"},
 	"sync/histogram":                   {},
 	"internal/house":                   {},
 	"server/servertest/faultproxy":     {},

@@ -3,6 +3,8 @@ package metrics
 import (
 	"slices"
 	"strings"
+
+	"github.com/dogwooddb/dogwood/sync/declared"
 )
 
 // A family is all metrics of one name. A name is an interface for dashboards
@@ -41,8 +43,9 @@ func distribution(name, help string, labels ...string) *family {
 }
 
 const (
-	labelNamespace = "namespace"
-	labelTransport = "transport"
+	labelNamespace  = "namespace"
+	labelDefinition = "definition"
+	labelTransport  = "transport"
 )
 
 // Of the server.
@@ -101,6 +104,17 @@ var ofDatabases = []struct {
 	{counter("damaged_rows_total", "How often reads, writes and scrubs came by an entry of the file that is damaged.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Damaged) }},
 	{counter("scrubs_total", "Times that the whole file was read for damage.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Scrubs) }},
 	{gauge("store_failing", "1 while commits fail because the store does.", labelNamespace), func(d *Database) float64 { return d.failing() }},
+}
+
+// ofDefinitions are those of each definition of the data document of a database.
+var ofDefinitions = []struct {
+	*family
+	value func(a declared.Activity) float64
+}{
+	{counter("definition_touches_total", "Nodes of the definition's source that writes touched.", labelNamespace, labelDefinition), func(a declared.Activity) float64 { return float64(a.Touches) }},
+	{counter("definition_writes_total", "Places that the server changed because of the definition.", labelNamespace, labelDefinition), func(a declared.Activity) float64 { return float64(a.Writes) }},
+	{counter("definition_skipped_total", "Nodes that did not match because an expression failed.", labelNamespace, labelDefinition), func(a declared.Activity) float64 { return float64(a.Skipped) }},
+	{counter("definition_seconds_total", "Time that it took to compute what follows from writes.", labelNamespace, labelDefinition), func(a declared.Activity) float64 { return a.Seconds }},
 }
 
 // Times of all databases together.

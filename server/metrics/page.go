@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +57,11 @@ func (p *page) histogram(f *family, s histogram.Snapshot, labels ...string) {
 func (p *page) database(d Database) {
 	for _, f := range ofDatabases {
 		p.add(f.family, f.value(&d), d.Namespace)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Stats.Definitions)) {
+		for _, f := range ofDefinitions {
+			p.add(f.family, f.value(d.Stats.Definitions[name]), d.Namespace, name)
+		}
 	}
 }
 

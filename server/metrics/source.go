@@ -5,6 +5,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/space"
 	"github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -60,6 +61,10 @@ type Database struct {
 // Plus returns the counts of both, with the figures of the moment of other.
 func (d Database) Plus(other Database) Database {
 	stats, timings := Source{Databases: []Database{d, other}}.Sum()
+	stats.Definitions = make(map[string]declared.Activity, len(other.Stats.Definitions))
+	for name, a := range other.Stats.Definitions { // those that are no more have no figures
+		stats.Definitions[name] = a.Plus(d.Stats.Definitions[name])
+	}
 	other.Stats, other.Timings = stats, timings
 	return other
 }
@@ -128,7 +133,9 @@ func (s Source) Sum() (stats sync.Stats, timings sync.Timings) {
 	return stats, timings
 }
 
+// sumStats adds up the counts of two databases. Definitions are those of one database.
 func sumStats(a, b sync.Stats) sync.Stats {
+	a.Definitions = nil
 	a.Reads += b.Reads
 	a.Writes += b.Writes
 	a.Denied += b.Denied

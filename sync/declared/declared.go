@@ -7,6 +7,7 @@
 package declared
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +29,9 @@ type Data struct {
 	stored   stored
 	states   map[*derive.Definition]*state
 	byName   map[string]*state
-	ready    bool          // all definitions are
-	indexes  []store.Index // that definitions need
+	tallies  map[string]*tally // by the names of definitions
+	ready    bool              // all definitions are
+	indexes  []store.Index     // that definitions need
 }
 
 // Load returns the data document that a file has, nil if there is none.
@@ -50,17 +52,19 @@ func Load(tx *store.Tx) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("states of the data document: %w", err)
 	}
-	return newData(document, s), nil
+	return newData(document, s, nil), nil
 }
 
-// newData returns the data of a document. Definitions without a state get one.
-func newData(document *derive.Document, s stored) *Data {
-	d := &Data{document: document, stored: stored{NextID: s.NextID, Dropped: s.Dropped, Marks: s.Marks}}
+// newData returns the data of a document. Definitions without a state get one. They are counted on
+// under their names.
+func newData(document *derive.Document, s stored, tallies map[string]*tally) *Data {
+	d := &Data{document: document, stored: stored{NextID: s.NextID, Dropped: s.Dropped, Marks: s.Marks}, tallies: make(map[string]*tally)}
 	known := make(map[string]state)
 	for _, st := range s.States {
 		known[st.Name] = st
 	}
 	for _, def := range document.Definitions() {
+		d.tallies[def.Name] = cmp.Or(tallies[def.Name], new(tally))
 		st, there := known[def.Name]
 		if hash := versions.Hash(def.Text()); !there || st.Text != hash {
 			d.stored.NextID++
@@ -91,7 +95,7 @@ func (d *Data) indexed() *Data {
 
 // with returns the data with other states.
 func (d *Data) with(change func(s *stored)) *Data {
-	next := &Data{document: d.document, stored: d.stored}
+	next := &Data{document: d.document, stored: d.stored, tallies: d.tallies}
 	next.stored.States = slices.Clone(d.stored.States)
 	next.stored.Dropped, next.stored.Marks = slices.Clone(d.stored.Dropped), slices.Clone(d.stored.Marks)
 	change(&next.stored)
@@ -198,6 +202,7 @@ type Write struct {
 type Follows struct {
 	*derive.Result
 	data *Data
+	took time.Duration
 }
 
 // Derive returns what a write becomes, nil if nothing can follow from it. The error is a
@@ -221,11 +226,12 @@ func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
 	if !d.ready {
 		x.change.Behind, x.change.Held = d.behind, true
 	}
+	began := time.Now()
 	r, err := d.document.Derive(&x.change)
 	if r == nil {
 		return nil, err
 	}
-	return &Follows{r, d}, err
+	return &Follows{r, d, time.Since(began)}, err
 }
 
 // A derivation is all that deriving from a write needs and the result does not, for the next one.

@@ -73,7 +73,7 @@ func (d *Data) enforce(tx *store.Tx, document *derive.Document, agreed []string)
 
 func (d *Data) next(document *derive.Document) *Data {
 	if d == nil {
-		return newData(document, stored{})
+		return newData(document, stored{}, nil)
 	}
-	return newData(document, d.stored)
+	return newData(document, d.stored, d.tallies)
 }

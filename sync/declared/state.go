@@ -149,6 +149,8 @@ type Status struct {
 	Skipped   []string `json:"skipped,omitempty"` // nodes that do not match because an expression failed when it was built
 	Error     string   `json:"error,omitempty"`
 
+	Activity Activity `json:"activity"`
+
 	// Of an index. Not more than MaxEntries are counted.
 	Entries     int   `json:"entries,omitempty"`
 	EntryBytes  int64 `json:"entryBytes,omitempty"` // of those that are counted
@@ -166,7 +168,7 @@ func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
 	}
 	for _, def := range d.document.Definitions() {
 		s := d.states[def]
-		st := Status{Name: s.Name, Kind: def.Kind, State: s.Phase, Nodes: s.Nodes, Conflicts: s.Conflicts, Total: s.Total, Skipped: s.Skipped, Error: s.Error}
+		st := Status{Name: s.Name, Kind: def.Kind, State: s.Phase, Nodes: s.Nodes, Conflicts: s.Conflicts, Total: s.Total, Skipped: s.Skipped, Error: s.Error, Activity: d.tallies[s.Name].activity()}
 		if s.At != nil {
 			st.At = "/" + *s.At
 		}
