@@ -24,6 +24,7 @@ type form struct {
 	explain bool
 	count   bool
 	changes bool   // of a stream: only what happens from now on
+	notify  bool   // of a stream: only which children change from now on
 	pages   bool   // children: the children are described, page by page
 	reverse bool   // descending: from the end to the start
 	own     bool   // readable: the children that the caller may read
@@ -86,6 +87,9 @@ func (f *form) readSelection(ps params) (err error) {
 	if f.changes, err = parseFlag(ps, "changes"); err != nil {
 		return err
 	}
+	if f.notify, err = parseFlag(ps, "notify"); err != nil {
+		return err
+	}
 	if f.reverse, err = parseFlag(ps, "descending"); err != nil {
 		return err
 	}
@@ -94,6 +98,8 @@ func (f *form) readSelection(ps params) (err error) {
 	}
 	f.next, _ = ps.get("next")
 	switch {
+	case f.notify && f.changes:
+		return badRequest("Mixing notify and changes is not supported")
 	case f.own:
 		return f.readReadable(ps)
 	case f.next != "":
@@ -123,7 +129,7 @@ func (f *form) readReadable(ps params) (err error) {
 	if ordered && order != `"$key"` {
 		return badRequest("readable=true lists children in the order of their keys")
 	}
-	if name := ps.any("children", "count", "explain", "changes", "descending", "where", "limitToLast"); name != "" {
+	if name := ps.any("children", "count", "explain", "changes", "notify", "descending", "where", "limitToLast"); name != "" {
 		return badRequest("Mixing readable and " + name + " is not supported")
 	}
 	if f.next != "" && ps.any("startAt", "startAfter", "equalTo") != "" {
@@ -149,7 +155,7 @@ func (f *form) extensions() (names []string) {
 	for _, x := range []struct {
 		name  string
 		given bool
-	}{{"where", f.query.Filter != nil}, {"changes", f.changes}, {"children", f.pages}, {"descending", f.reverse}, {"readable", f.own}} {
+	}{{"where", f.query.Filter != nil}, {"changes", f.changes}, {"notify", f.notify}, {"children", f.pages}, {"descending", f.reverse}, {"readable", f.own}} {
 		if x.given {
 			names = append(names, x.name)
 		}

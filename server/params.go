@@ -116,7 +116,7 @@ func splitNamespace(path, query string) (string, string) {
 var readParams = []string{
 	"auth", "access_token", "auth_variable_override", "ns", "x-http-method-override",
 	"orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
-	"shallow", "count", "explain", "children", "descending", "where", "maxVisited", "changes", "readable", "next",
+	"shallow", "count", "explain", "children", "descending", "where", "maxVisited", "changes", "notify", "readable", "next",
 	"print", "format", "callback", "download", "timeout",
 	"writeSizeLimit", "disableTriggers", "dryRun", "import",
 	"ac", "lastEventId", "v", "key", "alt", "prettyPrint", "quotaUser",

@@ -73,6 +73,7 @@ type Read struct {
 	KeysOnly  bool // nothing below the children is answered
 	Childless bool // no children are answered
 	Changes   bool // of a listen: only what happens from now on, and no view first
+	Notify    bool // of an event stream: only the names of children that change from now on
 }
 
 // A Readable is a page of the children that a caller may read.

@@ -167,7 +167,10 @@ func (a *Audience) remove(l *Listener) {
 // and a correct one: the client connects again and gets its view, while a view
 // that is left out would stay wrong.
 func (l *Listener) resync() [][]byte {
-	if l.out.Format() == outbox.EventStream {
+	switch {
+	case l.shown.Notice != nil:
+		return l.noticeOfAll()
+	case l.out.Format() == outbox.EventStream:
 		return l.blocks(l.whole)
 	}
 	n, err := l.View()

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -393,6 +394,9 @@ func (b *Batch) Rollback() {
 func (b *Batch) Publish() (told int) {
 	for _, e := range b.events {
 		began := b.host.Watchers.Begin()
+		if e.event != nil {
+			e.event.Revision = cmp.Or(b.Revision, b.revision.Load())
+		}
 		if e.event != nil && b.host.History != nil {
 			e.event.Position = b.host.History.Written(b.Revision, e.event.Position.Writes)
 		}

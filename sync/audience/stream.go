@@ -12,7 +12,8 @@ import (
 )
 
 // Stream starts to follow a view for an event stream. Its first event is the whole view, or
-// what has changed since the event with the id that the client says it has, if it is known.
+// what has changed since the event with the id that the client says it has, if it is known. A client
+// that is told names of children alone gets no ids.
 func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *outbox.Outbox) (*Listener, error) {
 	l := a.NewListener(r, out, 0, func(why error) {
 		text := "Permission denied"
@@ -22,7 +23,11 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
 		out.Shut(ErrCancelled)
 	})
-	l.shown.Marks = a.host.marks(r)
+	if r.Notify {
+		l.shown.Notice = new(outbox.Notice)
+	} else {
+		l.shown.Marks = a.host.marks(r)
+	}
 	if err := l.Attach(ctx); err != nil {
 		return nil, err
 	}
@@ -30,7 +35,7 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 	switch {
 	case ok:
 		l.Show(0, func() [][]byte { return l.comeBack(from) })
-	case r.Changes:
+	case r.Changes, r.Notify:
 		l.Show(0, func() [][]byte { return l.blocks(noView) })
 	default:
 		l.Show(0, l.resync)
@@ -65,6 +70,21 @@ func (l *Listener) KeepAlive() []byte {
 		return l.shown.KeepAlive(resume.Position{})
 	}
 	return l.shown.KeepAlive(l.audience.host.position(revision))
+}
+
+// noticeOfAll returns the notice that any child of the view may have changed. It begins to follow the
+// view again.
+func (l *Listener) noticeOfAll() [][]byte {
+	var revision uint64
+	err := l.look(func(v viewing, _ bool) error {
+		revision = v.tx.Revision()
+		return nil
+	})
+	if err != nil {
+		l.failed(err)
+		return nil
+	}
+	return [][]byte{outbox.NoticeOfAll(revision)}
 }
 
 // blocks returns the block of an event that f makes of the view; of nil, that there is

@@ -19,6 +19,7 @@ type Event struct {
 	size  int // estimated bytes once it is encoded
 
 	Position resume.Position // of the log, behind the change
+	Revision uint64          // of the database, with the change
 
 	realtime encoding
 	stream   encoding

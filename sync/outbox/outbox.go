@@ -82,6 +82,7 @@ type View struct {
 	Whole  func() [][]byte // makes the messages that bring all of it
 	Counts *Counts
 	Marks  *resume.Marks // of an event stream; nil: its events have no ids
+	Notice *Notice       // of an event stream: what its client is told in place of events; nil: events
 
 	ended atomic.Bool
 	live  bool // it is sent events; guarded by the outbox's mu
@@ -189,7 +190,12 @@ func (o *Outbox) PushEvent(v *View, e *Event) {
 		return
 	}
 	wasEmpty := o.items.Len() == 0
-	o.append(item{view: v, event: e, size: sizeOf(e.size)})
+	switch {
+	case v.Notice == nil:
+		o.append(item{view: v, event: e, size: sizeOf(e.size)})
+	case v.Notice.add(v, e):
+		o.append(item{view: v, size: maxNoticeBytes})
+	}
 	if o.bytes > o.max && o.items.Len() > 1 {
 		o.overflow(v.Counts)
 	}
@@ -313,8 +319,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	}
 	heldBack := o.isHeldBack()
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
-		it := o.items.Pop()
-		o.bytes -= int(it.size)
+		it := next(o)
 		o.waits.uncount(&it, o.allowance)
 		if msg := o.message(&it); len(msg) > 0 {
 			dst = append(dst, msg)
@@ -346,11 +351,20 @@ func (o *Outbox) pop() (item, bool) {
 		msg := marked(o)
 		return item{message: msg}, msg != nil
 	}
-	it := o.items.Pop()
-	o.bytes -= int(it.size)
+	it := next(o)
 	o.waits.take(&it)
 	o.room.Broadcast()
 	return it, true
+}
+
+// next removes the first item. mu is held. A notice is of all that has changed until now.
+func next(o *Outbox) item {
+	it := o.items.Pop()
+	o.bytes -= int(it.size)
+	if v := it.view; v != nil && it.event == nil && it.make == nil && !v.Ended() {
+		it.message = v.Notice.take()
+	}
+	return it
 }
 
 // appendMessages appends what an item is sent as. ok is false if there is no
