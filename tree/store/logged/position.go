@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -80,7 +81,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 		s.speed.freeze = defaultFreeze(log.memory)
 	}
 	s.upkeep.do, s.upkeep.atOnce = o.Upkeep, max(int(s.speed.freeze/freezeShare), minAtOnce)
-	s.aging = time.AfterFunc(applyAfter, s.applyOld)
+	s.aging = time.AfterFunc(math.MaxInt64, s.applyOld) // not before its place in the log is known
 	s.aging.Stop()
 	if err := s.locate(); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func newLog(d disk.Disk, o Options) *Log {
 		states: make(states), released: make(map[uint64]uint64), trimmed: make(map[uint64]uint64), holds: make(map[*Hold]struct{})}
 	l.turn.L = &l.mu
 	l.pool.disk, l.pool.bytes = d, l.o.SegmentBytes
-	l.mark = time.AfterFunc(markAfter, l.writeMark)
+	l.mark = time.AfterFunc(math.MaxInt64, l.writeMark) // not while the log is read, however long that takes
 	l.mark.Stop()
 	return l
 }
