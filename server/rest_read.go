@@ -46,8 +46,11 @@ func answerGet(q *request) (answer, error) {
 	if q.r.Method == http.MethodGet && wantsEvents(q.r.Header) {
 		return streamValue(q)
 	}
-	if q.form.changes || q.form.notify {
-		return answer{}, badRequest("changes and notify go with event streams")
+	switch {
+	case q.form.changes:
+		return answer{}, badRequest("changes goes with event streams")
+	case q.form.notify:
+		return answer{}, badRequest("notify goes with event streams")
 	}
 	if q.form.count {
 		return answerBriefly(q, readCount)
