@@ -1,8 +1,6 @@
 package datacmd
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
-	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/versioned"
 )
 
 // statusCommand shows the state of each definition.
@@ -150,86 +147,3 @@ func (s *status) printTroubles(w io.Writer) error {
 	}
 	return nil
 }
-
-// nameFlags name a definition.
-type nameFlags struct {
-	Name string `arg:"" help:"Name of the definition."`
-	client.Flags
-}
-
-// call has the server do something with the definition, and says that it does.
-func (c *nameFlags) call(e *console.Env, verb, done string) error {
-	db, err := c.Client()
-	if err != nil {
-		return err
-	}
-	r, err := db.Request(e.Ctx, http.MethodPost, fmt.Sprintf("%s/%s/%s", versioned.Data.Place, c.Name, verb), nil, nil)
-	if err != nil {
-		return err
-	}
-	if err := db.Call(r, io.Discard); err != nil {
-		return c.missing(e, db, err)
-	}
-	_, err = fmt.Fprintf(e.Stdout, "%s %s%s.\n", c.Name, done, versioned.InDatabase(db))
-	return err
-}
-
-// maxNamed is how many definitions an error names.
-const maxNamed = 20
-
-// missing adds to the answer that there is no such thing which definitions there are.
-func (c *nameFlags) missing(e *console.Env, db *client.Client, err error) error {
-	answer := (*client.ServerError)(nil)
-	if !errors.As(err, &answer) || answer.Status != http.StatusNotFound {
-		return err
-	}
-	list, listErr := statusOf(e, db)
-	if listErr != nil { // it is the database that is missing
-		return err
-	}
-	var names []string
-	for _, s := range list {
-		names = append(names, console.Printable(s.Name))
-	}
-	return fmt.Errorf("there is no definition %q%s; there are: %s", c.Name, versioned.InDatabase(db), cmp.Or(console.List(names, maxNamed, ", "), "none"))
-}
-
-type pauseCommand struct{ nameFlags }
-
-func (pauseCommand) Help() string {
-	return `What the definition keeps stays as it is, and may be written like other data, until it
-is resumed.
-
-Examples:
-
-  dogwood data pause members --secret-file dogwood-data/admin-secret`
-}
-
-func (c *pauseCommand) Run(e *console.Env) error { return c.call(e, "pause", "is paused") }
-
-type resumeCommand struct{ nameFlags }
-
-func (resumeCommand) Help() string {
-	return `The definition is built again, since writes have passed it by. The other definitions go
-on meanwhile; dogwood data status shows how far it is.
-
-Examples:
-
-  dogwood data resume members --secret-file dogwood-data/admin-secret`
-}
-
-func (c *resumeCommand) Run(e *console.Env) error { return c.call(e, "resume", "is resumed") }
-
-type rebuildCommand struct{ nameFlags }
-
-func (rebuildCommand) Help() string {
-	return `The server compares what the definition keeps with what follows from the data, and mends
-it, in the background. It is for what dogwood check finds; dogwood data status shows how
-far it is.
-
-Examples:
-
-  dogwood data rebuild members --secret-file dogwood-data/admin-secret`
-}
-
-func (c *rebuildCommand) Run(e *console.Env) error { return c.call(e, "rebuild", "is being rebuilt") }
