@@ -21,7 +21,7 @@ type evaluator struct {
 // most definitions have no expression.
 func (v *evaluator) states() *expression.Trees {
 	if !v.begun {
-		v.begun, v.trees.Most = true, MaxText
+		v.begun, v.trees.Most.Text = true, MaxText
 		v.trees.Begin(v.before, v.update.list())
 	}
 	return &v.trees

@@ -193,7 +193,7 @@ func (costly) Match(tree.Reader, tree.Path, string) (bool, int, error) {
 func TestFiltersSpendTogether(t *testing.T) {
 	db := openTest(t, Options{Rules: rules.Open()})
 	long := `"` + strings.Repeat("x", 2000) + `"`
-	set(t, db, "/", `{"three":{"a":`+long+`,"b":`+long+`,"c":`+long+`},"six":{"a":`+long+`,"b":`+long+`,"c":`+long+`,"d":1,"e":1,"f":1}}`)
+	set(t, db, "/", `{"three":{"a":`+long+`,"b":`+long+`,"c":`+long+`},"six":{"a":`+long+`,"b":`+long+`,"c":`+long+`,"d":1,"e":1,"f":1},"packed":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}}`)
 	of := func(path string) Lookup {
 		l := lookupOf(path)
 		l.Read.Plain, l.Read.Query = false, tree.Query{OrderBy: tree.ByKey, Filter: costly{}}
@@ -206,6 +206,7 @@ func TestFiltersSpendTogether(t *testing.T) {
 	}{
 		{"three children", []Lookup{of("/three")}, 0},
 		{"six children", []Lookup{of("/six")}, 5},
+		{"six children in one row", []Lookup{of("/packed")}, 5},
 		{"three children twice", []Lookup{of("/three"), of("/three"), of("/six")}, 2},
 	} {
 		_, err := db.GetAll(t.Context(), c.lookups)

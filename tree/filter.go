@@ -34,28 +34,25 @@ type Need struct {
 	}
 }
 
-// Matches reports whether the filter of a query, if it has one, matches a child that is at
-// hand.
-func (q Query) Matches(key string, child Node) bool {
-	if q.Filter == nil {
-		return true
-	}
-	ok, _, err := q.Filter.Match(OneChild{key, child}, Root, key)
-	return ok && err == nil
-}
-
 // Looks are the looks of one read at the children of a node through a filter.
 type Looks struct {
 	Data   Reader
 	Path   Path
 	Filter Filter // nil: it matches everything
-	Spent  *int   // by them and others that share their bound; nil: by them alone
-	n, own int
+	// Shared is what they spend together with others; nil: they have MaxLooked for themselves.
+	Shared *Spending
+
+	n   int
+	own Spending
 }
 
-// MaxLooked is how much the looks of one read may spend: bytes of text, of the filter for each
-// child too, and steps of regular expressions. It takes a second or so. A read keeps its place
-// until its end, and others wait for it.
+// A Spending is what filters have spent, and the most that they may spend together: bytes of text, of
+// the filter for each child too, and steps of regular expressions. The last look may exceed it by as much
+// as one look may spend.
+type Spending struct{ Spent, Most int }
+
+// MaxLooked is the Spending of one read. It takes a second or so. A read keeps its place until its
+// end, and others wait for it.
 const MaxLooked = 128 << 20
 
 // At reports whether the filter matches a child. The error is a *LooksError after too many.
@@ -63,19 +60,43 @@ func (l *Looks) At(key string) (bool, error) {
 	if l.Filter == nil {
 		return true, nil
 	}
-	if l.n++; l.n > l.Filter.Most() {
+	if l.n >= l.Filter.Most() {
 		return false, &LooksError{Most: l.Filter.Most()}
 	}
-	ok, spent, err := l.Filter.Match(l.Data, l.Path, key)
-	total := l.Spent
-	if total == nil {
-		total = &l.own
+	return l.match(l.Data, l.Path, key)
+}
+
+// AtChild is At for a child that is at hand: it does not count among those that a filter may look at,
+// but what it spends does.
+func (l *Looks) AtChild(key string, child Node) (bool, error) {
+	if l.Filter == nil {
+		return true, nil
 	}
-	if *total += spent; *total > MaxLooked {
+	return l.match(OneChild{key, child}, Root, key)
+}
+
+func (l *Looks) match(data Reader, p Path, key string) (bool, error) {
+	total := l.spending()
+	if l.n++; total.Spent > total.Most {
+		return false, &LooksError{Most: l.n, Text: true}
+	}
+	ok, spent, err := l.Filter.Match(data, p, key)
+	if total.Spent += spent; total.Spent > total.Most {
 		return false, &LooksError{Most: l.n, Text: true}
 	}
 	return ok, err
 }
+
+func (l *Looks) spending() *Spending {
+	if l.Shared != nil {
+		return l.Shared
+	}
+	l.own.Most = MaxLooked
+	return &l.own
+}
+
+// Spent returns what the looks, and those that share their bound, have spent.
+func (l *Looks) Spent() int { return l.spending().Spent }
 
 // A LooksError says that a read with a filter has looked at as many children as it may, or at
 // as much of them. It is never answered with those that were found so far.

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,13 +175,25 @@ func (q Query) compareBound(e Entry, b Bound) int {
 	return CompareKeys(e.Key, b.Key)
 }
 
-// Entries returns the entries of the query's window over n, in query order.
+// Entries returns the entries of the query's window over n, in query order. Its filter may look at
+// as much as it likes.
 func (q Query) Entries(n Node) []Entry {
-	var entries []Entry
-	for _, c := range q.window(n) {
+	entries, _ := q.EntriesBy(n, q.unbounded()) // of filters that fail, there are none
+	return entries
+}
+
+// EntriesBy is Entries with the looks of a read. The error is one of these.
+func (q Query) EntriesBy(n Node, looks *Looks) (entries []Entry, err error) {
+	found, err := q.window(n, looks)
+	for _, c := range found {
 		entries = append(entries, c.Entry)
 	}
-	return entries
+	return entries, err
+}
+
+// unbounded returns looks at children that are at hand, as many as there are.
+func (q Query) unbounded() *Looks {
+	return &Looks{Filter: q.Filter, Shared: &Spending{Most: math.MaxInt}}
 }
 
 // Cut applies the query's limit to entries in query order.
@@ -202,7 +215,7 @@ func (q Query) Apply(n Node) Node {
 	if q.IsAll() {
 		return n
 	}
-	found := q.window(n)
+	found, _ := q.window(n, q.unbounded())
 	slices.SortFunc(found, func(a, b candidate) int { return a.at.start - b.at.start })
 	var b Builder
 	b.Priority(n.Priority())
@@ -222,24 +235,29 @@ type candidate struct {
 // what the limit excludes whenever there is twice as much, so that a small
 // window over many children stays cheap. It is the reference for the index
 // walks of the store, and the way in which packed rows are queried.
-func (q Query) window(n Node) []candidate {
+func (q Query) window(n Node, looks *Looks) ([]candidate, error) {
 	var found []candidate
 	byKey := q.Order() == ByKey
 	for m := range n.members() {
 		e := Entry{q.IndexValue(Node{m.value(n.text)}), unquote(m.key(n.text))}
-		if !q.InRange(e) || !q.Matches(e.Key, Node{m.value(n.text)}) {
+		if !q.InRange(e) {
+			continue
+		}
+		if ok, err := looks.AtChild(e.Key, Node{m.value(n.text)}); err != nil {
+			return nil, err
+		} else if !ok {
 			continue
 		}
 		found = append(found, candidate{e, m})
 		switch {
 		case byKey && !q.FromLast && len(found) == q.Limit:
-			return found
+			return found, nil
 		case len(found) == 2*q.Limit:
 			found = q.trim(found)
 			q.narrow(found)
 		}
 	}
-	return q.trim(found)
+	return q.trim(found), nil
 }
 
 // trim puts the candidates in query order and cuts them to the limit.

@@ -14,6 +14,12 @@ import (
 const (
 	MaxFilter = 4 << 10 // bytes of text
 
+	// What a filter may spend at one child. One that spends more does not match it. A write waits for
+	// at least one look of a view that sees it, and a read may end in the middle of any.
+	MaxFilterText  = 256 << 10 // bytes of one text of the child
+	MaxFilterSpent = 8 << 20   // bytes of texts; of those that a regular expression looks at, 32 for each
+	MaxFilterSteps = 1 << 20   // of regular expressions
+
 	DefaultLooks = 10_000  // children that one read looks at
 	MaxLooks     = 100_000 // the most that a read may ask for
 )
@@ -109,6 +115,7 @@ type Child struct {
 func NewChild(data tree.Reader) *Child {
 	c := evaluations.Get().(*Child)
 	c.Reader = data
+	c.trees.Most = Bounds{Text: MaxFilterText, Spent: MaxFilterSpent, Steps: MaxFilterSteps}
 	c.trees.Begin(data, nil)
 	return c
 }

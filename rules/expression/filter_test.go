@@ -36,7 +36,7 @@ func TestFilter(t *testing.T) {
 			if ok {
 				found = append(found, key)
 			}
-			if alone := (tree.Query{Filter: f}).Matches(key, child); alone != ok {
+			if alone := matchesAlone(f, key, child); alone != ok {
 				t.Errorf("%s matches %s in a tree: %t, alone: %t", src, key, ok, alone)
 			}
 		}
@@ -148,7 +148,7 @@ func TestTextMethods(t *testing.T) {
 			t.Errorf("%s: %s", src, err.Msg)
 			continue
 		}
-		if got := (tree.Query{Filter: f}).Matches("k", child); got != want {
+		if got := matchesAlone(f, "k", child); got != want {
 			t.Errorf("%s: %t", src, got)
 		}
 	}
@@ -181,6 +181,38 @@ func TestFilterSpends(t *testing.T) {
 		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(text)}, tree.Root, "k")
 		if !ok || err != nil || spent < c.least || spent > 4*c.least+len(c.src) {
 			t.Errorf("%.40s: %t, spent %d, %v; want some %d", c.src, ok, spent, err, c.least)
+		}
+	}
+}
+
+// matchesAlone reports whether a filter matches a child that is at hand.
+func matchesAlone(f tree.Filter, key string, child tree.Node) bool {
+	ok, _, err := f.Match(tree.OneChild{Key: key, Child: child}, tree.Root, key)
+	return ok && err == nil
+}
+
+// TestFilterBounds: what a filter may spend at one child is bounded, because a write or a read waits for
+// the look. It does not match then.
+func TestFilterBounds(t *testing.T) {
+	slow := "data.val().matches(/(a?){0,100}(a?){0,100}(a?){0,100}(a?){0,100}b/) || true"
+	for _, c := range []struct {
+		name, src string
+		text      string
+		ok        bool
+	}{
+		{"a regular expression over a short text", slow, strings.Repeat("a", 100), true},
+		{"the same over a longer one", slow, strings.Repeat("a", 2000), false},
+		{"a text", "data.val().contains('b') || true", strings.Repeat("a", expression.MaxFilterText-10), true},
+		{"a longer text", "data.val().contains('b') || true", strings.Repeat("a", expression.MaxFilterText+1), false},
+		{"a text forty times", strings.Repeat("data.val().contains('b') || ", 40) + "true", strings.Repeat("a", expression.MaxFilterText-10), false},
+	} {
+		f, bad := expression.NewFilter(c.src, 0)
+		if bad != nil {
+			t.Fatal(bad.Msg)
+		}
+		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(c.text)}, tree.Root, "k")
+		if most := expression.MaxFilterSpent + expression.MaxFilterSteps + 1<<17; ok != c.ok || err != nil || spent > most {
+			t.Errorf("%s: %t, spent %d of at most %d, %v", c.name, ok, spent, most, err)
 		}
 	}
 }

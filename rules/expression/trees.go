@@ -16,6 +16,9 @@ const (
 	MaxSteps = snapshot.MaxMatchSteps
 )
 
+// Bounds bound one expression. 0 stands for the bound of a rule; one text has none there.
+type Bounds = snapshot.Bounds
+
 // Trees are the states of a tree before and after an update. The second is never built: it
 // is the writes over the first. Only one goroutine may use them, between Begin and End.
 //
@@ -23,9 +26,9 @@ const (
 // fails depends on nothing but the node. Spent is what all together have used; a caller
 // with much to evaluate bounds it.
 type Trees struct {
-	// Most bounds one text that an expression looks at, in bytes: with a longer one it fails. A
-	// tree that is a snapshot.Sized is not read for that. 0: it has no bound of its own.
-	Most int
+	// Most has lower bounds of one expression, which fails beyond them. A tree that is a
+	// snapshot.Sized is not read for a text that is too long.
+	Most Bounds
 
 	e            eval.Evaluation
 	bytes, steps int
@@ -66,8 +69,8 @@ func (t *Trees) Value(x *Expression, p tree.Path, after bool) (n tree.Node, faul
 		t.bytes, t.steps = t.bytes+bytes, t.steps+steps
 		t.e.Forget()
 	}
-	if !ok && t.Most > 0 && t.e.Budget.Over {
-		return tree.Empty, fmt.Sprintf("it looks at a text of more than %d KiB, or at too much text", t.Most>>10)
+	if !ok && t.Most.Text > 0 && t.e.Budget.Over {
+		return tree.Empty, fmt.Sprintf("it looks at a text of more than %d KiB, or at too much text", t.Most.Text>>10)
 	}
 	if !ok {
 		return tree.Empty, t.e.Fault()

@@ -86,6 +86,7 @@ func (l *Listener) shownOf(v viewing, touched []resume.Touched) (children []resu
 	if q.Limit > 0 && len(v.window) >= q.Limit {
 		return nil, false
 	}
+	looks := tree.Looks{Data: v.tx, Path: l.read.Path, Filter: q.Filter}
 	for _, t := range touched { // those of a child are neighbours
 		key, _, _ := t.Path.Cut()
 		child := tree.Root.Child(key)
@@ -97,7 +98,7 @@ func (l *Listener) shownOf(v viewing, touched []resume.Touched) (children []resu
 		if err != nil {
 			return nil, false
 		}
-		if ok, err := selects(v.tx, l.read.Path, q, tree.Entry{Value: value, Key: key}, exists); err != nil || !ok {
+		if ok, err := selects(&looks, q, tree.Entry{Value: value, Key: key}, exists); err != nil || !ok {
 			return nil, false
 		}
 		children = append(children, resume.Touched{Path: child, Removed: t.Removed})

@@ -13,7 +13,8 @@ import (
 // before and after the write, and that this takes time in the committer.
 
 // maxSpent is how much the filters of all views together may spend on one write: bytes of
-// text, steps of regular expressions, and lookCost for each look. Views beyond it lag.
+// text, steps of regular expressions, and lookCost for each look. Views beyond it lag. It is also
+// how much may be spent on bringing a window up to date while the lock is held.
 const (
 	maxSpent = 1 << 20
 	lookCost = 64
@@ -56,13 +57,13 @@ func (p *Change) matches(l *look, f tree.Filter) (bool, error) {
 		return false, err
 	}
 	ok, spent, err := f.Match(l.data, l.parent, l.entry.Key)
-	p.spent += spent
+	p.looks.Spent += spent
 	return ok, err
 }
 
 // look prepares for a look at a child, and counts it.
 func (p *Change) look(l *look) error {
-	if p.spent += lookCost; p.spent > maxSpent {
+	if p.looks.Spent += lookCost; p.looks.Spent > maxSpent {
 		return errLag
 	}
 	if l.data != nil {
@@ -108,11 +109,10 @@ func makesLag(err error) bool {
 	return errors.Is(err, errLag) || errors.As(err, new(*tree.LooksError))
 }
 
-// selects is Change.selects for one look.
-func selects(tx *store.Tx, path tree.Path, q tree.Query, e tree.Entry, exists bool) (bool, error) {
+// selects is Change.selects for the looks of a read.
+func selects(looks *tree.Looks, q tree.Query, e tree.Entry, exists bool) (bool, error) {
 	if !exists || !q.InRange(e) {
 		return false, nil
 	}
-	looks := tree.Looks{Data: tx, Path: path, Filter: q.Filter}
 	return looks.At(e.Key)
 }

@@ -2,7 +2,6 @@ package audience
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/dogwooddb/dogwood/limit"
@@ -31,7 +30,7 @@ func (b *Batch) boundGroups() error {
 	if !b.Rules.Limited() {
 		return nil
 	}
-	m := &meter{tx: b.Tx, most: b.PublishRows}
+	m := &meter{tx: b.Tx, most: b.PublishRows, looks: &tree.Spending{Most: maxSpent}}
 	m.run()
 	defer m.stop()
 	for g := range b.hub.All() {
@@ -51,7 +50,7 @@ func (b *Batch) boundGroup(m *meter, g *group) error {
 		x, err = b.Rules.Excess(b.Tx, g.path, g.query, false)
 	}
 	switch {
-	case errors.Is(err, errLag):
+	case makesLag(err):
 		b.lag(g)
 	case err != nil:
 		return err

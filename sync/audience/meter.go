@@ -23,10 +23,10 @@ const (
 // errLag is the error of a view that takes too many rows, or bytes, to make its event.
 var errLag = errors.New("the view is to be read outside of the committer")
 
-// A meter counts the rows that are read for the listeners of one write, and ends reads that
-// take too many.
+// A meter counts the rows that are read for the listeners of one write, and what filters spend
+// in these reads, and ends those that take too much.
 //
-// It counts rows that the transaction reads, over all views of a change. The bound makes
+// It counts what the transaction reads, over all views of a change. The bounds make
 // the time that one write may cost the committer independent of how many clients listen to
 // what.
 type meter struct {
@@ -35,17 +35,18 @@ type meter struct {
 	rows      int // read so far, when the meter does not run
 	start     int // rows that the transaction had read without these, when it does
 	interrupt func() error
+	looks     *tree.Spending // of the filters of the change
 }
 
 func (m *meter) run() {
 	m.start = m.tx.Stats().Read - m.rows
 	m.interrupt = m.tx.Interrupt
-	m.tx.Interrupt = m.ended
+	m.tx.Interrupt, m.tx.Looked = m.ended, m.looks
 }
 
 func (m *meter) stop() {
 	m.rows = m.tx.Stats().Read - m.start
-	m.tx.Interrupt = m.interrupt
+	m.tx.Interrupt, m.tx.Looked = m.interrupt, nil
 }
 
 // left returns how many rows may still be read.

@@ -246,7 +246,7 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 }
 
 // update returns the window as it is in tx, which is the state of the last commit. ok is
-// false if too much has changed since the snapshot to know it.
+// false if too much has changed since the snapshot to know it, or a filter takes long to tell.
 func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []tree.Entry, ok bool, err error) {
 	touched, ok := e.watch.ChildrenOf(p, joinTouched)
 	if !ok {
@@ -256,13 +256,16 @@ func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []
 	if len(touched) > 0 {
 		known = slices.DeleteFunc(slices.Clone(known), func(e tree.Entry) bool { return touched[e.Key] })
 	}
+	looks := tree.Looks{Data: tx, Path: p, Filter: q.Filter, Shared: &tree.Spending{Most: maxSpent}}
 	for key := range touched {
 		v, exists, err := tx.Indexes().Value(p.Child(key), q.Order())
 		if err != nil {
 			return nil, false, err
 		}
 		one := tree.Entry{Value: v, Key: key}
-		if ok, err := selects(tx, p, q, one, exists); err != nil {
+		if ok, err := selects(&looks, q, one, exists); errors.As(err, new(*tree.LooksError)) {
+			return nil, false, nil
+		} else if err != nil {
 			return nil, false, err
 		} else if ok {
 			known = e.insert(known, one, q)

@@ -239,7 +239,7 @@ func (p *Change) partPoint(l *look, t *orderIndex) (points []end, found bool, er
 		return nil, false, err
 	}
 	n, known, spent, err := t.need.Part.Value(l.data, l.parent, l.entry.Key)
-	if p.spent += spent; err != nil || !known {
+	if p.looks.Spent += spent; err != nil || !known {
 		return nil, true, err
 	}
 	return []end{entryEnd(tree.Entry{Key: l.entry.Key, Value: n})}, !n.IsEmpty(), nil
@@ -262,7 +262,7 @@ func (p *Change) wordPoints(l *look, part string) (points []end, found bool, err
 	if err != nil || isObject || !isText {
 		return nil, false, err
 	}
-	if p.spent += len(text); p.spent > maxSpent {
+	if p.looks.Spent += len(text); p.looks.Spent > maxSpent {
 		return nil, false, errLag
 	}
 	words := expression.Words(text)

@@ -22,9 +22,7 @@ func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 		return 0, err
 	case r.tag == tagPacked && q.IsAll():
 		return r.node.Get(rest).NumChildren(), nil
-	case r.tag == tagPacked:
-		return len(q.Entries(r.node.Get(rest))), nil
-	case q.Filter != nil:
+	case r.tag == tagPacked, q.Filter != nil:
 		entries, err := read(tx).entries(r, rest, p, q)
 		return len(entries), err
 	case !q.Start.Set && !q.End.Set:

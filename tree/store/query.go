@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -41,7 +42,8 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	case !r.exists() || r.tag == tagBlob:
 		return nil, nil
 	case r.tag == tagPacked:
-		return q.Entries(r.node.Get(rest)), nil
+		looks := rd.looks(p, q)
+		return looks.among(r.node.Get(rest), q)
 	case q.Order() == tree.ByKey:
 		return rd.take(p, q, rd.byKey(r.id, q))
 	}
@@ -125,16 +127,45 @@ func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.N
 	return rd.load(child, limit)
 }
 
+// looks are those of a read through the filter of a query, if it has one. A read that is brief ends
+// with ErrLong if they take long.
+type looks struct {
+	tree.Looks
+	tx *Tx
+}
+
+func (rd reader) looks(p tree.Path, q tree.Query) looks {
+	return looks{tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Shared: rd.tx.Looked}, rd.tx}
+}
+
+func (l *looks) at(key string) (bool, error) {
+	ok, err := l.Looks.At(key)
+	return ok, cmp.Or(err, l.brief())
+}
+
+// among returns the entries of a query among the children of a node that is at hand.
+func (l *looks) among(n tree.Node, q tree.Query) ([]tree.Entry, error) {
+	entries, err := q.EntriesBy(n, &l.Looks)
+	return entries, cmp.Or(err, l.brief())
+}
+
+func (l *looks) brief() error {
+	if l.tx.brief > 0 && l.Filter != nil && l.Spent() > briefLooked {
+		return ErrLong
+	}
+	return nil
+}
+
 // take collects the entries of a walk at p up to the query's limit. The walk goes
 // backwards if the limit counts from the end.
 func (rd reader) take(p tree.Path, q tree.Query, walk iter.Seq2[tree.Entry, error]) ([]tree.Entry, error) {
 	var entries []tree.Entry
-	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Spent: rd.tx.Looked}
+	looks := rd.looks(p, q)
 	for e, err := range walk {
 		if err != nil {
 			return nil, err
 		}
-		if ok, err := looks.At(e.Key); err != nil {
+		if ok, err := looks.at(e.Key); err != nil {
 			return nil, err
 		} else if !ok {
 			continue
@@ -402,7 +433,7 @@ func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte
 // for that (REST §5.3).
 func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	var entries []tree.Entry
-	looks := tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Spent: rd.tx.Looked}
+	looks := rd.looks(p, q)
 	for ch, err := range rd.tx.children(container) {
 		if err != nil {
 			return nil, err
@@ -416,7 +447,7 @@ func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry
 		if !q.InRange(e) {
 			continue
 		}
-		if ok, err := looks.At(e.Key); err != nil {
+		if ok, err := looks.at(e.Key); err != nil {
 			return nil, err
 		} else if !ok {
 			continue

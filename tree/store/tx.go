@@ -43,9 +43,9 @@ type Tx struct {
 	// them.
 	Interrupt func() error
 
-	// Looked is what the filters of several reads have spent that share the bound of one
-	// (tree.MaxLooked); nil: each read has its own.
-	Looked *int
+	// Looked is what the filters of several reads spend together; nil: each read has a bound of its own
+	// (tree.MaxLooked).
+	Looked *tree.Spending
 
 	// Hold, if set, is asked now and then while a read takes much memory, and before it
 	// takes the memory of a large value: with all bytes that are held so far and then.
@@ -113,13 +113,14 @@ func (tx *Tx) delete(b kv.Bucket, key []byte) error {
 }
 
 // A brief read takes less than about a millisecond. The caller bounds its text by
-// BriefBytes. BriefBytes bounds the text of such a read and briefRows its rows and index
-// entries. Both are far above a usual small read and far below what would keep a
-// processor busy: a read that reaches one of them fails with ErrLong and begins again in
+// BriefBytes. BriefBytes bounds the text of such a read, briefRows its rows and index
+// entries, and briefLooked the looks of its filter. They are far above a usual small read and far below what would keep a
+// processor busy: a read that exceeds one of them fails with ErrLong and begins again in
 // the queue for large reads.
 const (
-	BriefBytes = 64 << 10
-	briefRows  = 512
+	BriefBytes  = 64 << 10
+	briefRows   = 512
+	briefLooked = 64 << 10
 )
 
 // Brief makes reads end with ErrLong, from now on, if they are not brief, or no more.

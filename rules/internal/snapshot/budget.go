@@ -1,6 +1,10 @@
 package snapshot
 
-import "github.com/dogwooddb/dogwood/rules/lang"
+import (
+	"cmp"
+
+	"github.com/dogwooddb/dogwood/rules/lang"
+)
 
 const (
 	// MaxEvaluations bounds the expressions that are evaluated for one operation
@@ -31,11 +35,19 @@ const (
 // which texts happen to be short enough for the rest.
 type Budget struct {
 	Count int // expressions that were evaluated
-	Most  int // bytes of one text, 0 for no bound of its own
+	Most  Bounds
 	spent int // bytes of text
 	free  int // bytes of short texts, which are not charged
 	steps int // of regular expressions
 	Over  bool
+}
+
+// Bounds are lower ones than those of a rule, for expressions of which many are evaluated; 0 stands for
+// those of a rule.
+type Bounds struct {
+	Text  int // bytes of one text
+	Spent int // bytes of all
+	Steps int // of regular expressions
 }
 
 // CountOne counts an expression, and reports whether there may be one more.
@@ -61,7 +73,7 @@ func (b *Budget) Charge(n, price int) bool {
 	case n < FreeText:
 		b.free += n
 		return true
-	case b.Over || b.Most > 0 && n > b.Most || n > (MaxSpent-b.spent)/price:
+	case b.Over || b.Most.Text > 0 && n > b.Most.Text || n > (cmp.Or(b.Most.Spent, MaxSpent)-b.spent)/price:
 		b.Over = true
 		return false
 	}
@@ -72,11 +84,12 @@ func (b *Budget) Charge(n, price int) bool {
 // Match reports whether a text matches, and whether the budget was enough to find
 // out.
 func (b *Budget) Match(m *lang.Machine, s string) (matched, ok bool) {
-	if b.steps > MaxMatchSteps || !b.Charge(len(s), matchCost) {
+	most := cmp.Or(b.Most.Steps, MaxMatchSteps)
+	if b.steps > most || !b.Charge(len(s), matchCost) {
 		return false, false
 	}
-	matched, steps := m.Match(s, MaxMatchSteps-b.steps)
-	if b.steps += steps; b.steps > MaxMatchSteps {
+	matched, steps := m.Match(s, most-b.steps)
+	if b.steps += steps; b.steps > most {
 		b.Over = true
 		return false, false
 	}

@@ -213,8 +213,8 @@ type Sized interface {
 // peek peeks at the node at p. short is false if its text is known to be longer than the budget
 // has for one.
 func (t *Data) peek(p tree.Path) (leaf tree.Node, isObject, short bool, err error) {
-	if sized, can := t.data.(Sized); can && t.budget.Most > 0 {
-		return sized.PeekUpTo(p, t.budget.Most)
+	if sized, can := t.data.(Sized); can && t.budget.Most.Text > 0 {
+		return sized.PeekUpTo(p, t.budget.Most.Text)
 	}
 	leaf, isObject, err = t.data.Peek(p)
 	return leaf, isObject, true, err
