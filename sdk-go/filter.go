@@ -58,7 +58,7 @@ func (f filter) Most() int { return f.most }
 
 func (f filter) Needs() []tree.Need { return nil }
 
-func (f filter) Match(tree.Reader, tree.Path, string) (bool, int, error) { return true, 0, nil }
+func (f filter) Match(tree.Reader, tree.Path, string, int) (bool, int, error) { return true, 0, nil }
 
 // appendFilter appends the filter of a query, and a comma.
 func appendFilter(dst []byte, q tree.Query) []byte {

@@ -184,7 +184,7 @@ type costly struct{}
 func (costly) Needs() []tree.Need { return nil }
 func (costly) Text() string       { return "costly" }
 func (costly) Most() int          { return 1000 }
-func (costly) Match(tree.Reader, tree.Path, string) (bool, int, error) {
+func (costly) Match(tree.Reader, tree.Path, string, int) (bool, int, error) {
 	return false, tree.MaxLooked / 4, nil
 }
 

@@ -15,9 +15,9 @@ type Filter interface {
 	// Needs returns what children that match have: each has one of them. None: nothing is known.
 	// The caller must not modify the result.
 	Needs() []Need
-	// Match reports whether the filter matches the child of a node, and how much was spent
-	// to find that out: bytes of text and steps of regular expressions.
-	Match(data Reader, parent Path, key string) (matches bool, spent int, err error)
+	// Match reports whether the filter matches the child of a node, and how much was spent to find that
+	// out (see Spending). If that would be more than most, spent is, and matches means nothing.
+	Match(data Reader, parent Path, key string, most int) (matches bool, spent int, err error)
 }
 
 // A Need is what a child has that a filter matches: a value of some order in a range.
@@ -30,7 +30,8 @@ type Need struct {
 	// one of queries. Value returns the value for the child of a node, and how much was spent to find
 	// it out. Empty is none that compares with any constant. known is false if it cannot be a value.
 	Part interface {
-		Value(data Reader, parent Path, key string) (n Node, known bool, spent int, err error)
+		// It spends as Match does.
+		Value(data Reader, parent Path, key string, most int) (n Node, known bool, spent int, err error)
 	}
 }
 
@@ -47,8 +48,7 @@ type Looks struct {
 }
 
 // A Spending is what filters have spent, and the most that they may spend together: bytes of text, of
-// the filter for each child too, and steps of regular expressions. The last look may exceed it by as much
-// as one look may spend.
+// the filter for each child too, and steps of regular expressions, each of which counts 4.
 type Spending struct{ Spent, Most int }
 
 // MaxLooked is the Spending of one read. It takes a second or so. A read keeps its place until its
@@ -80,7 +80,7 @@ func (l *Looks) match(data Reader, p Path, key string) (bool, error) {
 	if l.n++; total.Spent > total.Most {
 		return false, &LooksError{Most: l.n, Text: true}
 	}
-	ok, spent, err := l.Filter.Match(data, p, key)
+	ok, spent, err := l.Filter.Match(data, p, key, total.Most-total.Spent)
 	if total.Spent += spent; total.Spent > total.Most {
 		return false, &LooksError{Most: l.n, Text: true}
 	}

@@ -70,12 +70,12 @@ var evaluations = sync.Pool{New: func() any { return new(Child) }}
 // Match reports whether the filter matches a child. An expression that fails does not match:
 // what is stored must not be able to make a query fail. Short texts count as spent, too, and so
 // does the filter itself, since a client may write a long filter about them.
-func (f *Filter) Match(data tree.Reader, parent tree.Path, key string) (matches bool, spent int, err error) {
+func (f *Filter) Match(data tree.Reader, parent tree.Path, key string, most int) (matches bool, spent int, err error) {
 	c, own := childOf(data, parent)
 	if own {
 		defer c.Close()
 	}
-	n, fault, spent, err := c.value(f.x, key)
+	n, fault, spent, err := c.value(f.x, key, most)
 	return fault == "" && n == tree.Bool(true), spent, err
 }
 
@@ -95,12 +95,12 @@ func childOf(data tree.Reader, parent tree.Path) (c *Child, own bool) {
 type part struct{ x *Expression }
 
 // Value is that of a [tree.Need]. A filter whose part fails does not match.
-func (p part) Value(data tree.Reader, parent tree.Path, key string) (n tree.Node, known bool, spent int, err error) {
+func (p part) Value(data tree.Reader, parent tree.Path, key string, most int) (n tree.Node, known bool, spent int, err error) {
 	c, own := childOf(data, parent)
 	if own {
 		defer c.Close()
 	}
-	n, fault, spent, err := c.value(p.x, key)
+	n, fault, spent, err := c.value(p.x, key, most)
 	return n, fault == "" || c.trees.e.Fault() != "", spent, err
 }
 
@@ -115,7 +115,6 @@ type Child struct {
 func NewChild(data tree.Reader) *Child {
 	c := evaluations.Get().(*Child)
 	c.Reader = data
-	c.trees.Most = Bounds{Text: MaxFilterText, Spent: MaxFilterSpent, Steps: MaxFilterSteps}
 	c.trees.Begin(data, nil)
 	return c
 }
@@ -127,12 +126,24 @@ func (c *Child) Close() {
 	evaluations.Put(c)
 }
 
-func (c *Child) value(x *Expression, key string) (n tree.Node, fault string, spent int, err error) {
+// value evaluates an expression within the bounds of a filter, and within most.
+func (c *Child) value(x *Expression, key string, most int) (n tree.Node, fault string, spent int, err error) {
+	if most < len(x.source) {
+		return tree.Empty, "", most + 1, nil
+	}
 	t := &c.trees
+	t.Most = Bounds{Text: MaxFilterText, Spent: min(MaxFilterSpent, most+1), Steps: min(MaxFilterSteps, most/stepCost+1)}
 	t.Renew()
 	n, fault = t.Value(x, tree.Root.Child(key), false)
-	return n, fault, t.bytes + t.steps + t.free + len(x.source), t.Err()
+	spent = t.bytes + t.steps*stepCost + t.free + len(x.source)
+	if b := t.e.Budget; b.Over && !b.Long && (most < MaxFilterSpent || most < MaxFilterSteps*stepCost) { // it may be because of most
+		spent = max(spent, most+1)
+	}
+	return n, fault, spent, t.Err()
 }
+
+// stepCost is what a step of a regular expression counts for.
+const stepCost = 4
 
 // below is the part of a tree below a path. Expressions see no more of it.
 type below struct {

@@ -29,7 +29,7 @@ func TestFilter(t *testing.T) {
 		}
 		var found []string
 		for key, child := range rooms.Children() {
-			ok, _, err := f.Match(world, tree.MustParsePath("x/rooms"), key)
+			ok, _, err := f.Match(world, tree.MustParsePath("x/rooms"), key, tree.MaxLooked)
 			if err != nil {
 				t.Error(err)
 			}
@@ -101,7 +101,7 @@ func BenchmarkFilter(b *testing.B) {
 	filter, _ := expression.NewFilter("data.child('type').val() == 'public' && data.child('size').val() > 2", 0)
 	b.ReportAllocs()
 	for b.Loop() {
-		if ok, _, _ := filter.Match(child, tree.Root, "a"); !ok {
+		if ok, _, _ := filter.Match(child, tree.Root, "a", tree.MaxLooked); !ok {
 			b.Fatal("no match")
 		}
 	}
@@ -178,16 +178,49 @@ func TestFilterSpends(t *testing.T) {
 		if bad != nil {
 			t.Fatal(bad.Msg)
 		}
-		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(text)}, tree.Root, "k")
+		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(text)}, tree.Root, "k", tree.MaxLooked)
 		if !ok || err != nil || spent < c.least || spent > 4*c.least+len(c.src) {
 			t.Errorf("%.40s: %t, spent %d, %v; want some %d", c.src, ok, spent, err, c.least)
 		}
 	}
 }
 
+// TestFilterWithin: a look stops where it would spend more than it may, and says so. If it may spend as much
+// as it needs, the answer is the same.
+func TestFilterWithin(t *testing.T) {
+	text := strings.Repeat("ab ", 300)
+	for _, src := range []string{
+		"data.val().matches(/(a?b? ?){0,100}$/)", "data.val().contains('c') || true", "data.val().words().has('b')", "1 < 2", "key == 'j'",
+	} {
+		f, bad := expression.NewFilter(src, 0)
+		if bad != nil {
+			t.Fatal(bad.Msg)
+		}
+		at := func(most int) (bool, int) {
+			t.Helper()
+			ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(text)}, tree.Root, "k", most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ok, spent
+		}
+		want, needs := at(tree.MaxLooked)
+		for most := 0; most < needs; most += 1 + needs/50 {
+			if _, spent := at(most); spent <= most {
+				t.Fatalf("%s: spent %d of at most %d, and needs %d", src, spent, most, needs)
+			}
+		}
+		for _, most := range []int{2*needs + 10, 10 * needs} { // a step more is begun before it is known to be one too many
+			if ok, spent := at(most); ok != want || spent != needs {
+				t.Errorf("%s: %t for %d within %d, want %t for %d", src, ok, spent, most, want, needs)
+			}
+		}
+	}
+}
+
 // matchesAlone reports whether a filter matches a child that is at hand.
 func matchesAlone(f tree.Filter, key string, child tree.Node) bool {
-	ok, _, err := f.Match(tree.OneChild{Key: key, Child: child}, tree.Root, key)
+	ok, _, err := f.Match(tree.OneChild{Key: key, Child: child}, tree.Root, key, tree.MaxLooked)
 	return ok && err == nil
 }
 
@@ -210,8 +243,8 @@ func TestFilterBounds(t *testing.T) {
 		if bad != nil {
 			t.Fatal(bad.Msg)
 		}
-		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(c.text)}, tree.Root, "k")
-		if most := expression.MaxFilterSpent + expression.MaxFilterSteps + 1<<17; ok != c.ok || err != nil || spent > most {
+		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(c.text)}, tree.Root, "k", tree.MaxLooked)
+		if most := expression.MaxFilterSpent + 4*expression.MaxFilterSteps + 1<<18; ok != c.ok || err != nil || spent > most {
 			t.Errorf("%s: %t, spent %d of at most %d, %v", c.name, ok, spent, most, err)
 		}
 	}

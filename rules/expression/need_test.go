@@ -124,7 +124,7 @@ func hasNeed(t *testing.T, need tree.Need, key string, n tree.Node) bool {
 		text, _ := tree.IndexValue(need.Order, n).StringValue()
 		return slices.Contains(expression.Words(text), need.Word)
 	case need.Part != nil:
-		v, known, _, err := need.Part.Value(tree.OneChild{Key: key, Child: n}, tree.Root, key)
+		v, known, _, err := need.Part.Value(tree.OneChild{Key: key, Child: n}, tree.Root, key, tree.MaxLooked)
 		if err != nil || !known {
 			return err == nil
 		}

@@ -56,8 +56,10 @@ func (p *Change) matches(l *look, f tree.Filter) (bool, error) {
 	if err := p.look(l); err != nil {
 		return false, err
 	}
-	ok, spent, err := f.Match(l.data, l.parent, l.entry.Key)
-	p.looks.Spent += spent
+	ok, spent, err := f.Match(l.data, l.parent, l.entry.Key, maxSpent-p.looks.Spent)
+	if p.looks.Spent += spent; p.looks.Spent > maxSpent && err == nil {
+		err = errLag
+	}
 	return ok, err
 }
 

@@ -467,6 +467,6 @@ func TestFilteredGroupsAreVisited(t *testing.T) {
 
 // matchesAlone reports whether a filter matches a child that is at hand.
 func matchesAlone(f tree.Filter, key string, child tree.Node) bool {
-	ok, _, err := f.Match(tree.OneChild{Key: key, Child: child}, tree.Root, key)
+	ok, _, err := f.Match(tree.OneChild{Key: key, Child: child}, tree.Root, key, tree.MaxLooked)
 	return ok && err == nil
 }

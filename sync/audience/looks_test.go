@@ -18,7 +18,7 @@ type costly struct {
 func (costly) Needs() []tree.Need { return nil }
 func (c costly) Text() string     { return c.name }
 func (costly) Most() int          { return 10_000 }
-func (c costly) Match(tree.Reader, tree.Path, string) (bool, int, error) {
+func (c costly) Match(tree.Reader, tree.Path, string, int) (bool, int, error) {
 	*c.looks++
 	return true, expression.MaxFilterSteps, nil
 }

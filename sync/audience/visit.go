@@ -238,8 +238,11 @@ func (p *Change) partPoint(l *look, t *orderIndex) (points []end, found bool, er
 	if err := p.look(l); err != nil {
 		return nil, false, err
 	}
-	n, known, spent, err := t.need.Part.Value(l.data, l.parent, l.entry.Key)
-	if p.looks.Spent += spent; err != nil || !known {
+	n, known, spent, err := t.need.Part.Value(l.data, l.parent, l.entry.Key, maxSpent-p.looks.Spent)
+	if p.looks.Spent += spent; p.looks.Spent > maxSpent && err == nil {
+		err = errLag
+	}
+	if err != nil || !known {
 		return nil, true, err
 	}
 	return []end{entryEnd(tree.Entry{Key: l.entry.Key, Value: n})}, !n.IsEmpty(), nil

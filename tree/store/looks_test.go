@@ -13,7 +13,7 @@ type slow struct{}
 func (slow) Needs() []tree.Need { return nil }
 func (slow) Text() string       { return "slow" }
 func (slow) Most() int          { return 1000 }
-func (slow) Match(tree.Reader, tree.Path, string) (bool, int, error) {
+func (slow) Match(tree.Reader, tree.Path, string, int) (bool, int, error) {
 	return true, briefLooked/2 + 1, nil
 }
 

@@ -40,6 +40,7 @@ type Budget struct {
 	free  int // bytes of short texts, which are not charged
 	steps int // of regular expressions
 	Over  bool
+	Long  bool // also because one text was too long
 }
 
 // Bounds are lower ones than those of a rule, for expressions of which many are evaluated; 0 stands for
@@ -73,7 +74,10 @@ func (b *Budget) Charge(n, price int) bool {
 	case n < FreeText:
 		b.free += n
 		return true
-	case b.Over || b.Most.Text > 0 && n > b.Most.Text || n > (cmp.Or(b.Most.Spent, MaxSpent)-b.spent)/price:
+	case b.Most.Text > 0 && n > b.Most.Text:
+		b.Over, b.Long = true, true
+		return false
+	case b.Over || n > (cmp.Or(b.Most.Spent, MaxSpent)-b.spent)/price:
 		b.Over = true
 		return false
 	}
