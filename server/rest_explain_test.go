@@ -87,8 +87,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainTellsNothingOfOthers: who may read a node only through a query is told the same about the
-// query, however many children of others there are.
+// TestExplainTellsNothingOfOthers: a caller that may read a node only through a query is told the same
+// about it, however many children of others there are.
 func TestExplainTellsNothingOfOthers(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
 	if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"notes":{".read":"query.orderByChild === 'owner' && query.equalTo === auth.uid"}}}`); a.StatusCode != 200 {

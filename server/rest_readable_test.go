@@ -100,7 +100,7 @@ func TestReadableListing(t *testing.T) {
 	}
 }
 
-// TestReadableListingTellsNothingOfOthers: no answer is another one because of a few children that
+// TestReadableListingTellsNothingOfOthers: no answer changes because of a few children that
 // the caller may not read, wherever their keys are. So the caller can't ask for ranges.
 func TestReadableListingTellsNothingOfOthers(t *testing.T) {
 	ts := serveTest(t, Options{Dev: true})
@@ -126,7 +126,7 @@ func TestReadableListingTellsNothingOfOthers(t *testing.T) {
 			}
 		}
 	}
-	// What is shown is within the limit of the node.
+	// Children that are shown count for the limit of the node.
 	ts.admin("PUT", "/rooms.json", `{"a":"public","b":"public","c":"public","d":0}`)
 	if r := ts.do(call{"GET", "/rooms.json?readable=true", nil, ""}); r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, "/rooms has more than 2 children") {
 		t.Errorf("three children where two are allowed: %d %s", r.StatusCode, r.body)

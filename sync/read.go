@@ -236,17 +236,8 @@ func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, after string,
 	if len(window) == r.Query.Limit { // also if there are no others behind it, hidden ones
 		page.Next = window[len(window)-1].Key
 	}
-	return window, whole, access.WithinLimits(s.Rules, counted{n: len(window)}, of)
+	return window, whole, access.WithinLimits(s.Rules, access.Shown{N: len(window)}, of)
 }
-
-// counted is a node of which only the children in a page count.
-type counted struct {
-	rules.Children
-	n int
-}
-
-// Count returns their number.
-func (c counted) Count(tree.Path, tree.Query) (int, error) { return c.n, nil }
 
 // shows reports whether a page has the child of a key. whole is that the caller may read the node.
 func (d *core) shows(ctx context.Context, s access.State, r Read, key string, whole bool) (shown bool, err error) {

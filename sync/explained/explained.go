@@ -21,7 +21,7 @@ type Read struct {
 	Plan     store.Plan `json:"plan"`
 	Index    *string    `json:"index"`              // order of the declared index that is used; nil: none
 	Building bool       `json:"building,omitempty"` // that index is not complete yet, so it is not used
-	*Looks              // nil for whom may read the node only through a query: others' children are among them
+	*Looks              // nil for callers that may read the node only through a query: they would learn of other children
 	Results  int        `json:"results"`  // children answered; 1 for a value without any
 	Bytes    int        `json:"bytes"`    // of the answer, as JSON with priorities
 	Revision uint64     `json:"revision"` // of the state that was looked at

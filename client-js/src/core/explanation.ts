@@ -6,7 +6,7 @@ export interface Explanation {
   readonly query?: Readonly<Record<string, unknown>>
   /** The declared index that is used. */
   readonly index?: string | null
-  /** Children looked at; not for whom may read the place only through the query. */
+  /** Children looked at; missing for clients that may read the place only through the query. */
   readonly visited?: number
   /** Rows of the data file that are read; likewise, and of a write only for administrators. */
   readonly rows?: number
