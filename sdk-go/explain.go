@@ -7,7 +7,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// An Explanation says how a read is answered and what that takes.
+// An Explanation says how a read is answered and what that takes. Visited and Rows are zero for a
+// client that may read the place only through the query.
 type Explanation struct {
 	Path     string         `json:"path"`     // that was asked for: "/rooms/r1"
 	Plan     string         `json:"plan"`     // "leaf", "node", "keys", "index", "priorities", "packed", "scan" or "none"

@@ -72,6 +72,7 @@ const (
 	textTimeout       = "The request did not finish within its timeout."
 	textTooCostly     = "The body takes more memory than the server has for one write."
 	textDropped       = "The database was dropped."
+	textRange         = "readable=true has no startAt, startAfter, endAt, endBefore or equalTo where the node itself may not be read."
 	textTooMany       = "Too many requests from this address."
 )
 
@@ -127,6 +128,7 @@ func (q *request) statusOf(err error) *statusError {
 		{dsync.ErrNoDefinition, http.StatusNotFound, "There is no such definition."},
 		{versions.ErrNoDataVersion, http.StatusNotFound, "There is no such version of the data document."},
 		{versions.ErrNoVersion, http.StatusNotFound, "There is no such version of the rules."},
+		{dsync.ErrRange, http.StatusBadRequest, textRange},
 		{fault.ErrTooBig, http.StatusBadRequest, tooBigText(q.method)},
 		{fault.ErrLimit, http.StatusServiceUnavailable, textUnavailable},
 		{fault.ErrDamaged, http.StatusInternalServerError, textDamaged},

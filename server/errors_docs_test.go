@@ -19,7 +19,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 	for status, texts := range map[int][]string{
 		400: {
 			textBadPath, textTooDeep, textNoData, textBadJSON, textBadObject, fmt.Sprintf(textBadKey, 1, 2),
-			textReadTooBig, textWriteTooBig, textTimeout,
+			textReadTooBig, textWriteTooBig, textTimeout, textRange,
 		},
 		401: {textDenied, textUnauthorized, textBadToken, textExpiredToken, textMissingKid, textUnknownKid},
 		404: {textNotFound},

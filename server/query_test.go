@@ -2,6 +2,8 @@ package server
 
 import (
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -49,6 +51,33 @@ func TestParseQuery(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%q selects %q, want %q", c.pairs, got, c.want)
+		}
+	}
+}
+
+// A list with brackets inside each other is refused before anything goes down into it.
+func TestListsAreFlat(t *testing.T) {
+	for text, nested := range map[string]bool{
+		`["a","b"]`: false, ` [ "[", "{\\", "\"[{" , null ]`: false, `["a\\"]`: false,
+		`[[1]]`: true, `["a",{}]`: true, `["a\\",[`: true, `[]{`: true,
+		strings.Repeat("[", 1_000_000): true,
+	} {
+		if hasNested(text) != nested {
+			t.Errorf("%.40s: has others in it: %t", text, !nested)
+		}
+	}
+	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+	if list, err := parseList(deep); err != nil || !slices.Equal(list, []string{"["}) {
+		t.Errorf("a deep list is parsed: %d, %v", len(list), err)
+	}
+	for want, pairs := range map[string][]string{
+		"orderBy: a list has strings, which are child paths":                      {"orderBy", deep},
+		"equalTo: the values of a bound are null, booleans, numbers or strings":   {"orderBy", `["a","b"]`, "equalTo", deep},
+		"endBefore: the values of a bound are null, booleans, numbers or strings": {"orderBy", `["a","b"]`, "endBefore", `[{"a":` + deep + `}]`},
+		"Constraint index field must be a JSON primitive":                         {"orderBy", `"a"`, "equalTo", deep},
+	} {
+		if _, err := queryOf(pairs...); err == nil || err.Error() != want {
+			t.Errorf("%.40q: %v, want %s", pairs, err, want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -33,7 +34,7 @@ func postBatch(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	entries, err := parseBatch(src)
+	entries, err := parseBatch(q.r.Context(), src)
 	if err != nil {
 		return answer{}, err
 	}
@@ -208,7 +209,7 @@ const maxBatchBytes = 1 << 20
 
 // parseBatch reads the body of a batch. Mistakes are answered with 400 and say
 // which entry has them.
-func parseBatch(src string) ([]dsync.Lookup, error) {
+func parseBatch(ctx context.Context, src string) ([]dsync.Lookup, error) {
 	var body struct {
 		Get []map[string]json.RawMessage `json:"get"`
 	}
@@ -221,9 +222,16 @@ func parseBatch(src string) ([]dsync.Lookup, error) {
 		return nil, badRequest(dsync.TooManyLookups().Error())
 	}
 	entries := make([]dsync.Lookup, len(body.Get))
+	var filters query.Filters
 	for i, members := range body.Get {
+		if err := ctx.Err(); err != nil { // to compile many filters takes long
+			return nil, err
+		}
 		var err error
-		if entries[i], err = parseEntry(members); err != nil {
+		if entries[i], err = parseEntry(members); err == nil {
+			err = filters.Add(entries[i].Read.Query)
+		}
+		if err != nil {
 			return nil, badRequest(fmt.Sprintf("get[%d]: %s", i, batchErrorText(err)))
 		}
 	}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -183,6 +185,27 @@ func TestBatchIsStreamed(t *testing.T) {
 	ts.wantRoom(0)
 }
 
+// TestBatchOfFilters: the filters of a batch are bounded together, and nothing of it is compiled for a
+// client that has gone.
+func TestBatchOfFilters(t *testing.T) {
+	entry := func(i int) string {
+		return fmt.Sprintf(`{"path":"/x","where":"key != '%d' && key.matches(/(a?){0,250}(a?){0,249}b/)"}`, i)
+	}
+	list := make([]string, 200)
+	for i := range list {
+		list[i] = entry(i)
+	}
+	_, err := parseBatch(t.Context(), `{"get":[`+strings.Join(list, ",")+`]}`)
+	if err == nil || !strings.Contains(err.Error(), "the filters of a batch take more than 8 MiB") {
+		t.Errorf("200 large filters: %v", err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := parseBatch(gone, `{"get":[`+entry(-1)+`]}`); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that has gone: %v", err)
+	}
+}
+
 // FuzzParseBatch: what is refused is refused with a reason, and what is accepted
 // is within the bounds and has a query that can be answered.
 func FuzzParseBatch(f *testing.F) {
@@ -191,7 +214,7 @@ func FuzzParseBatch(f *testing.F) {
 	f.Add(`{"get":[{"child":"$key","keys":"\u0000"}]}`)
 	f.Add(`{"get":[{}]} `)
 	f.Fuzz(func(t *testing.T, src string) {
-		entries, err := parseBatch(src)
+		entries, err := parseBatch(t.Context(), src)
 		if err != nil {
 			if e, ok := err.(*statusError); !ok || e.status != 400 || e.text == "" {
 				t.Errorf("%q is refused with %v", src, err)

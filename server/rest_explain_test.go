@@ -87,6 +87,28 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainTellsNothingOfOthers: a caller that may read a node only through a query is told the same
+// about it, however many children of others there are.
+func TestExplainTellsNothingOfOthers(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	if a := ts.admin("PUT", "/.settings/rules.json", `{"rules":{"notes":{".read":"query.orderByChild === 'owner' && query.equalTo === auth.uid"}}}`); a.StatusCode != 200 {
+		t.Fatal(a.body)
+	}
+	const target = `/notes.json?explain=true&orderBy=%22owner%22&equalTo=%22ana%22`
+	var answers []string
+	for _, others := range []string{"", `,"b":{"owner":"bo"}`, `,"b":{"owner":"bo"},"c":{"owner":"cy"}`} {
+		ts.admin("PUT", "/notes.json", `{"a":{"owner":"ana"}`+others+`}`)
+		got := ts.do(call{"GET", target + "&auth=" + unsigned(`{"sub":"ana","iat":0,"exp":3600}`), nil, ""})
+		rev := `"revision":` + gjson.Get(got.body, "revision").Raw
+		answers = append(answers, strings.Replace(got.body, rev, "", 1))
+		if got.StatusCode != 200 || answers[0] != answers[len(answers)-1] {
+			t.Errorf("with%s: %d %s, without others %s", others, got.StatusCode, got.body, answers[0])
+		}
+		checkMember(t, target, got.body, "results=1")
+	}
+	checkMember(t, target, ts.admin("GET", target, "").body, "visited=3")
+}
+
 // checkMember checks that an answer has a member with a value, or has not one if
 // that is empty.
 func checkMember(t *testing.T, target, body, pair string) {

@@ -219,16 +219,15 @@ const headerNext = "X-Dogwood-Next"
 // readReadable answers with the children that the caller may read:
 // GET /rooms.json?readable=true&limitToFirst=50
 func readReadable(ctx context.Context, q *request) (answer, error) {
-	r, listing := q.view(), q.ns+"/"+q.target.Path.Clean()
+	r, listing, after := q.view(), q.ns+"/"+q.target.Path.Clean(), ""
 	if q.form.next != "" {
-		key, err := q.s.bookmarks.Open(listing, q.form.next)
-		if err != nil {
+		var err error
+		if after, err = q.s.bookmarks.Open(listing, q.form.next); err != nil {
 			return answer{}, badRequest("next is not that of a page of this listing, or the server was started since: begin without it")
 		}
-		r.Query.Start = tree.Bound{Set: true, Value: tree.String(key), KeyRank: tree.AfterKeys, Exclusive: true}
 	}
 	r.KeysOnly, r.Plain = q.form.shallow, false
-	page, err := dsync.Readable(ctx, q.db, r)
+	page, err := dsync.Readable(ctx, q.db, r, after)
 	if err != nil {
 		return answer{}, err
 	}

@@ -55,8 +55,7 @@ func readablePages(t *testing.T, ts *testServer, target, auth string) (keys []st
 	}
 }
 
-// TestReadableListing: a caller is told the children that the caller may read, in pages, and
-// nothing about others.
+// TestReadableListing: a caller is told the children that the caller may read, in pages.
 func TestReadableListing(t *testing.T) {
 	ts := readableRooms(t)
 	var public, anas, all []string
@@ -80,8 +79,9 @@ func TestReadableListing(t *testing.T) {
 		{"/rooms.json?readable=true&limitToFirst=50", ana, anas, 3},
 		{"/rooms.json?readable=true&limitToFirst=1", "", public, 101},
 		{"/rooms.json?readable=true&shallow=true&limitToFirst=50", ana, anas, 3},
-		{`/rooms.json?readable=true&orderBy="$key"&startAt="room150"&endBefore="room200"`, "", public[50:67], 1},
+		{"/rooms.json?readable=true&limitToFirst=100", "", public, 2}, // an empty one, whether or not there are others behind
 		{"/open.json?readable=true&limitToFirst=100", "", all, 3},
+		{`/open.json?readable=true&orderBy="$key"&startAt="room150"&endBefore="room200"`, "", all[150:200], 1},
 		{"/narrow.json?readable=true&limitToFirst=2", "", all, 150},
 		{"/narrow.json?readable=true&limitToFirst=20", "", nil, 1},
 		{"/closed.json?readable=true&limitToFirst=5", "", nil, 3},
@@ -97,6 +97,42 @@ func TestReadableListing(t *testing.T) {
 	}
 	if r := ts.do(call{"GET", "/rooms.json?readable=true&limitToFirst=2", nil, ""}); r.body != `{"room000":{"n":0,"public":true},"room003":{"n":3,"public":true}}` {
 		t.Errorf("%s", r.body)
+	}
+}
+
+// TestReadableListingTellsNothingOfOthers: no answer changes because of a few children that
+// the caller may not read, wherever their keys are. So the caller can't ask for ranges.
+func TestReadableListingTellsNothingOfOthers(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	ts.admin("PUT", "/.settings/rules.json", `{"rules":{"rooms":{".limit":2,"$r":{".read":"data.val() === 'public'"}}}}`)
+	var targets []string
+	for _, more := range []string{"", "&limitToFirst=1", "&limitToFirst=2", "&limitToFirst=3",
+		`&startAt="a"&endAt="c"`, `&startAfter="a"`, `&endBefore="d"`, `&endAt="b"`, `&equalTo="c"`, `&equalTo="a"`} {
+		targets = append(targets, "/rooms.json?readable=true"+more, "/rooms.json?readable=true&shallow=true"+more)
+	}
+	var alone []string
+	for _, hidden := range []string{"", `,"c":1`, `,"A":1,"b":2,"c":3,"z":4`} {
+		ts.admin("PUT", "/rooms.json", `{"a":"public","m":"public"`+hidden+`}`)
+		for i, target := range targets {
+			r := ts.do(call{"GET", target, nil, ""})
+			got := fmt.Sprintf("%d %s, more: %t", r.StatusCode, r.body, r.Header.Get(headerNext) != "")
+			if strings.Contains(target, `="`) && !strings.Contains(got, "400 ") {
+				t.Errorf("%s: %s", target, got)
+			}
+			if hidden == "" {
+				alone = append(alone, got)
+			} else if got != alone[i] {
+				t.Errorf("%s with %s: %s, without %s", target, hidden, got, alone[i])
+			}
+		}
+	}
+	// Children that are shown count for the limit of the node.
+	ts.admin("PUT", "/rooms.json", `{"a":"public","b":"public","c":"public","d":0}`)
+	if r := ts.do(call{"GET", "/rooms.json?readable=true", nil, ""}); r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, "/rooms has more than 2 children") {
+		t.Errorf("three children where two are allowed: %d %s", r.StatusCode, r.body)
+	}
+	if got, _ := readablePages(t, ts, "/rooms.json?readable=true&limitToFirst=2", ""); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("%q", got)
 	}
 }
 

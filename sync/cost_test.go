@@ -193,3 +193,32 @@ func TestReadsAskForMemory(t *testing.T) {
 		t.Error("the value is not what was written")
 	}
 }
+
+// A get and an explanation take memory for what they read, and are refused where there is none.
+func TestExplanationsAskForMemory(t *testing.T) {
+	tier.Unraced(t)
+	db := openTest(t, Options{})
+	set(t, db, "/", `{"large":"`+strings.Repeat("x", 3<<20)+`","small":1}`)
+	m := &testMemory{free: 2 << 20, most: 2 << 20}
+	c := connect(t, db, "a", 0)
+	c.out.TakeFrom(m)
+	for i, test := range []struct{ request, want string }{
+		{`"a":"x","b":{"p":"/small"}`, `"s":"ok"`},
+		{`"a":"g","b":{"p":"/large"}`, `"s":"too_big"`},
+		{`"a":"x","b":{"p":"/large"}`, `"s":"too_big"`},
+		{`"a":"x","b":{"p":"/large","q":{"i":".key","l":1}}`, `"s":"ok"`},
+	} {
+		c.send(fmt.Sprintf(`{"r":%d,%s}`, i+1, test.request))
+		if got := answerOf(c); !strings.Contains(got, test.want) {
+			t.Errorf("%s is answered %.200s, want %s", test.request, got, test.want)
+		}
+	}
+	m.most, m.free = 64<<20, 64<<20
+	c.send(`{"r":9,"a":"x","b":{"p":"/large"}}`)
+	if got := answerOf(c); !strings.Contains(got, `"results":1`) {
+		t.Errorf("with memory: %.200s", got)
+	}
+	if m.free != m.most {
+		t.Errorf("%d bytes were not given back", m.most-m.free)
+	}
+}

@@ -42,12 +42,22 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 			Path:     r.Path.String(),
 			Plan:     c.Plan,
 			Building: c.Building,
-			Visited:  c.Visited,
-			Rows:     c.Rows,
 			Results:  c.Results,
 			Bytes:    bytes,
 			Revision: tx.Revision(),
 			Rules:    d.explainRules(r.Caller, v, decided.Read),
+		}
+		if err != nil {
+			return e.Bytes, err
+		}
+		looks := explained.Looks{Visited: c.Visited, Rows: c.Rows}
+		whole := r.Plain || d.access.MayKnowAll(r.Caller)
+		if !whole {
+			tx.Hold = nil // how much the rules read is not for the caller to know
+			whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, r.Caller, r.Path)
+		}
+		if whole {
+			e.Looks = &looks
 		}
 		if !r.Plain {
 			e.Query = explained.QueryOf(r.Query)

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/damage"
 	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/pending"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/queue"
 	"github.com/dogwooddb/dogwood/sync/resume"
 )
@@ -33,6 +35,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("There are %s at most.", thousands(maxUnacked)),
 		fmt.Sprintf("| replies that are not read | %d MiB", outbox.DefaultBytes>>20),
 		fmt.Sprintf("| one [batch get](extensions.md#batch-get) | %s entries, %s keys |", thousands(MaxLookups), thousands(MaxLookupKeys)),
+		fmt.Sprintf("in its regular expressions %d characters with repeats written out, and %d KiB of sets of characters", expression.MaxFilterSteps, expression.MaxFilterSets>>10),
+		fmt.Sprintf("%d MiB in one batch get, equal ones once; %d MiB that all clients", query.MaxFilters>>20, expression.MaxCompiled>>20),
 		"(extensions.md#resolved-values) | " + thousands(maxReturned) + " |",
 		fmt.Sprintf("(extensions.md#conditions-of-ondisconnect) | %d KiB |", pending.MaxCondition>>10),
 		"| different queries at one path of one database, by weight | " + thousands(audience.DefaultPathWindows) + "; up to 1,000,000 by `--path-windows` |",

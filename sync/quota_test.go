@@ -91,6 +91,46 @@ func TestQuotaListens(t *testing.T) {
 	}
 }
 
+// manyRepeats is a filter that takes some 70 KiB when it is compiled.
+func manyRepeats(i int) string {
+	return fmt.Sprintf(`{"w":"key != '%d' && key.matches(/(a?){0,250}(a?){0,249}b/)"}`, i)
+}
+
+// TestQuotaFilters: a listen counts for what its compiled filter takes, in its quota and in its
+// session, and nothing of it is left when it has ended.
+func TestQuotaFilters(t *testing.T) {
+	db := openTest(t, Options{})
+	q := quota.New(quota.Limits{Listens: 100})
+	a := connectBounded(t, db, "a", q)
+	a.want("a listen with a filter", listenOf("/x", 1, manyRepeats(1)), "ok")
+	if one := a.session.listening; one < 50<<10 {
+		t.Errorf("a session counts %d bytes for a filter of 2,000 instructions", one)
+	}
+	a.want("another", listenOf("/y", 1, manyRepeats(2)), "too_big")
+	a.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
+	a.want("an end", unlistenOf("/x", 1), "ok")
+	for i := range 100 {
+		a.want("a listen without a filter", listenOf("/x", i+1, "{}"), "ok")
+	}
+	a.session.Close()
+}
+
+// TestBatchFilters: the filters of one batch take little memory together. Equal ones count once.
+func TestBatchFilters(t *testing.T) {
+	c := connectBounded(t, openTest(t, Options{}), "a", nil)
+	batch := func(of func(i int) string) string {
+		list := make([]string, 200)
+		for i := range list {
+			list[i] = `{"p":"/x","q":` + of(i) + `}`
+		}
+		return `{"r":1,"a":"bg","b":{"g":[` + strings.Join(list, ",") + `]}}`
+	}
+	c.want("200 large filters", batch(manyRepeats), "invalid_parameters")
+	c.want("one of them 200 times", batch(func(int) string { return manyRepeats(1) }), "ok")
+	c.want("200 small filters", batch(func(i int) string { return fmt.Sprintf(`{"w":"key != '%d'"}`, i) }), "ok")
+	c.session.Close()
+}
+
 // TestQuotaPending: sessions that share a quota leave so much for their
 // disconnect together.
 func TestQuotaPending(t *testing.T) {

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -153,15 +154,20 @@ const (
 	looksAtMost = 1000
 )
 
+// ErrRange is the error of a range in a listing of those children that the caller may read, where
+// the node as a whole may not be read: it would tell which ranges have other children.
+var ErrRange = fmt.Errorf("%w: a range of children needs the permission to read the node", fault.ErrQuery)
+
 // Readable returns those of the children in a query's window that the caller may read, where the
-// node as a whole may not be read (REST §19.5). The query orders by key and has a limit of at most
-// MaxPage. Each child is decided like a read of its own, 20 times as many as the limit and 1,000
-// at most, and no more than rules may look at for one operation. That nothing may be read is no error; else errors are those of Get. No observer is
-// told of these decisions.
-func Readable(ctx context.Context, d *Database, r Read) (page access.Readable, err error) {
+// node as a whole may not be read (REST §19.5). They are those behind the child after, "" for all.
+// The query orders by key and has a limit of at most MaxPage. Each child is decided like a read of
+// its own, 20 times as many as the limit and 1,000 at most, and no more than rules may look at for
+// one operation. That nothing may be read is no error; else errors are ErrRange and those of Get.
+// No observer is told of these decisions.
+func Readable(ctx context.Context, d *Database, r Read, after string) (page access.Readable, err error) {
 	began := d.watchers.Begin()
 	bytes, err := d.viewUndecided(ctx, r, func(tx *store.Tx) (int, error) {
-		window, whole, err := d.readable(ctx, tx, r, &page)
+		window, whole, err := d.readable(ctx, tx, r, after, &page)
 		if err != nil || r.KeysOnly {
 			return 0, err
 		}
@@ -177,19 +183,26 @@ func Readable(ctx context.Context, d *Database, r Read) (page access.Readable, e
 }
 
 // readable adds the keys of a page, and returns the entries of its children. whole is that the
-// caller may read the node itself.
-func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *access.Readable) (window []tree.Entry, whole bool, err error) {
+// caller may read the node itself. If not, nothing here but how far the page goes depends on
+// children that the caller may not read.
+func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, after string, page *access.Readable) (window []tree.Entry, whole bool, err error) {
 	s := access.State{Rules: d.rules.Load(), Data: tx, Quiet: true}
-	if err := access.WithinLimits(s.Rules, tx, Read{Caller: r.Caller, Path: r.Path, Query: r.Query, KeysOnly: true}); err != nil {
-		return nil, false, err
+	ranged := r.Query.Start.Set || r.Query.End.Set
+	if after != "" {
+		r.Query.Start = tree.Bound{Set: true, Value: tree.String(after), KeyRank: tree.AfterKeys, Exclusive: true}
 	}
-	looks := r.Query
-	err = d.access.Read(ctx, s, r)
-	if whole = err == nil; !whole {
-		looks.Limit = min(looksForOne*r.Query.Limit, looksAtMost)
-		if !errors.Is(err, fault.ErrDenied) {
-			return nil, false, err
-		}
+	of, looks := Read{Caller: r.Caller, Path: r.Path, Query: r.Query, KeysOnly: true}, r.Query
+	switch err = d.access.Read(ctx, s, r); {
+	case err == nil:
+		whole = true
+		err = access.WithinLimits(s.Rules, tx, of)
+	case errors.Is(err, fault.ErrDenied) && ranged:
+		err = ErrRange
+	case errors.Is(err, fault.ErrDenied):
+		looks.Limit, err = min(looksForOne*r.Query.Limit, looksAtMost), nil
+	}
+	if err != nil {
+		return nil, whole, err
 	}
 	most := looks.Limit
 	looks.Limit++
@@ -217,7 +230,13 @@ func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, page *access.
 			window, page.Keys = append(window, e), append(page.Keys, e.Key)
 		}
 	}
-	return window, whole, nil
+	if whole {
+		return window, whole, nil
+	}
+	if len(window) == r.Query.Limit { // also if there are no others behind it, hidden ones
+		page.Next = window[len(window)-1].Key
+	}
+	return window, whole, access.WithinLimits(s.Rules, access.Shown{N: len(window)}, of)
 }
 
 // shows reports whether a page has the child of a key. whole is that the caller may read the node.

@@ -26,7 +26,7 @@ import (
 const (
 	maxWindows     = 400      // weight of the queries at one path; see BenchmarkManyWindows
 	maxListens     = 10_000   // listens at a time
-	maxListenBytes = 16 << 20 // of their paths and queries
+	maxListenBytes = 16 << 20 // of their paths, queries and compiled filters
 	maxUnacked     = 1024     // writes on their way at a time
 	maxUnackedSize = 16 << 20 // of the messages that they came with, beside the last one
 )

@@ -20,7 +20,9 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	s.out.PushLater(v.size(), func() [][]byte {
-		e, err := s.db.Explain(ctx, v.read(s.as()))
+		read := v.read(s.as())
+		read.Hold = s.out.Hold
+		e, err := s.db.Explain(ctx, read)
 		if err != nil {
 			return [][]byte{s.failure(v.id, err)}
 		}

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // getAll answers a read of several places (docs/extensions.md). Like get it sees
 // the earlier writes of its session, and makes its answer when it is its turn.
 func (s *Session) getAll(ctx context.Context, r wire.Request) error {
-	lookups, err := readLookups(&r.Body)
+	lookups, filters, err := readLookups(ctx, &r.Body)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (s *Session) getAll(ctx context.Context, r wire.Request) error {
 		lookups[0].Read.Hold = s.out.Hold
 	}
 	id := r.ID
-	s.out.PushLater(len(r.Body.Raw), func() [][]byte {
+	s.out.PushLater(len(r.Body.Raw)+filters, func() [][]byte {
 		as := s.as()
 		for i := range lookups {
 			lookups[i].Read.Caller = as
@@ -46,25 +47,29 @@ func (s *Session) chargeFor(more int) {
 	}
 }
 
-func readLookups(b *wire.Body) ([]Lookup, error) {
+// readLookups reads what is asked for. filters is how much memory the filters take.
+func readLookups(ctx context.Context, b *wire.Body) (lookups []Lookup, filters int, err error) {
 	if b.Lookups == "" {
-		return nil, fmt.Errorf("%w: no list of reads", fault.ErrMalformed)
+		return nil, 0, fmt.Errorf("%w: no list of reads", fault.ErrMalformed)
 	}
-	var lookups []Lookup
+	var all query.Filters
 	for sent, err := range b.ReadLookups() {
 		if bad := (*wire.FormatError)(nil); errors.As(err, &bad) {
-			return nil, fmt.Errorf("%w: %s", fault.ErrMalformed, bad.Msg)
+			return nil, 0, fmt.Errorf("%w: %s", fault.ErrMalformed, bad.Msg)
 		}
 		if len(lookups) == MaxLookups {
-			return nil, TooManyLookups()
+			return nil, 0, TooManyLookups()
 		}
 		l, err := readLookup(sent)
+		if err == nil {
+			err = cmp.Or(all.Add(l.Read.Query), ctx.Err()) // to compile many filters takes long
+		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		lookups = append(lookups, l)
 	}
-	return lookups, nil
+	return lookups, all.Size, nil
 }
 
 func readLookup(sent wire.Lookup) (l Lookup, err error) {

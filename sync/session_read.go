@@ -69,7 +69,7 @@ func readView(r wire.Request) (v viewSpec, err error) {
 
 // size is what v keeps in memory.
 func (v viewSpec) size() int {
-	return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.since) + len(v.compound)
+	return len(v.path.Clean()) + len(v.raw) + len(v.hash) + len(v.since) + len(v.compound) + query.Size(v.query)
 }
 
 // read is what the rules decide about.
@@ -94,7 +94,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	read := v.read(s.as())
 	read.Quota = s.quota
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
-	l := &listen{key: key, size: len(path.Clean()) + len(raw)}
+	l := &listen{key: key, size: len(path.Clean()) + len(raw) + query.Size(v.query)}
 	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { s.reply(cancel(path, raw, why)) })
 	if err := s.roomFor(l); err != nil {
 		return err

@@ -70,7 +70,7 @@ var layers = map[string][]string{
 	"sync/fingerprint":                 {"rules", "sync/fault", "sync/trie", "tree", "tree/store"},
 	"sync/pending":                     {"rules", "sync/access", "sync/fault", "sync/wire", "tree", "tree/store"},
 	"sync/pieces":                      {"tree", "tree/store/entry"},
-	"sync/quota":                       {"limit", "tree"},
+	"sync/quota":                       {"limit", "sync/query", "tree"},
 	"sync/trace":                       {"tree"},
 	"sync/versions":                    {"derive", "rules", "rules/lang", "tree/store"},
 	"sync/replay":                      {"derive", "rules", "sync/declared", "sync/versions", "tree", "tree/store", "tree/store/entry"},

@@ -20,6 +20,7 @@ type Expression struct {
 	program *eval.Program
 	source  string
 	needs   []tree.Need // of a filter
+	size    int         // of a filter: about how much memory it takes
 }
 
 // String returns the expression in canonical form.
@@ -28,7 +29,7 @@ func (x *Expression) String() string { return x.source }
 // Compile compiles an expression of any type that can be stored. captures are the
 // captures that it may name, "$room", with the depth of their key in the paths of nodes.
 func Compile(src string, captures map[string]int) (*Expression, *lang.Error) {
-	return compile(src, lang.Scope{}, captures, func(x lang.Expr, s lang.Scope) *lang.Error {
+	return compile(lang.Parse, src, lang.Scope{}, captures, func(x lang.Expr, s lang.Scope) *lang.Error {
 		if err := lang.CheckAny(x, s); err != nil {
 			return err
 		}
@@ -44,12 +45,12 @@ const storable = lang.Null | lang.Boolean | lang.Number | lang.String
 
 // CompileCondition compiles an expression that is true or false.
 func CompileCondition(src string, captures map[string]int) (*Expression, *lang.Error) {
-	return compile(src, lang.Scope{}, captures, lang.Check)
+	return compile(lang.Parse, src, lang.Scope{}, captures, lang.Check)
 }
 
 // compile compiles an expression with the extensions of a scope.
-func compile(src string, scope lang.Scope, captures map[string]int, check func(lang.Expr, lang.Scope) *lang.Error) (*Expression, *lang.Error) {
-	x, err := lang.Parse(src, lang.Firebase)
+func compile(parse func(string, lang.Dialect) (lang.Expr, *lang.Error), src string, scope lang.Scope, captures map[string]int, check func(lang.Expr, lang.Scope) *lang.Error) (*Expression, *lang.Error) {
+	x, err := parse(src, lang.Firebase)
 	if err != nil {
 		return nil, err
 	}

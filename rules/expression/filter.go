@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -16,9 +17,14 @@ const (
 
 	// What a filter may spend at one child. One that spends more does not match it. A write waits for
 	// at least one look of a view that sees it, and a read may end in the middle of any.
-	MaxFilterText  = 256 << 10 // bytes of one text of the child
-	MaxFilterSpent = 8 << 20   // bytes of texts; of those that a regular expression looks at, 32 for each
-	MaxFilterSteps = 1 << 20   // of regular expressions
+	MaxLookText  = 256 << 10 // bytes of one text of the child
+	MaxLookSpent = 8 << 20   // bytes of texts; of those that a regular expression looks at, 32 for each
+	MaxLookSteps = 1 << 20   // of regular expressions
+
+	// Regular expressions of a filter: characters with repeats written out, and bytes of their sets.
+	// Rules may have much larger ones, but anyone may send a filter.
+	MaxFilterSteps = 500
+	MaxFilterSets  = 16 << 10
 
 	DefaultLooks = 10_000  // children that one read looks at
 	MaxLooks     = 100_000 // the most that a read may ask for
@@ -53,6 +59,10 @@ func NewFilter(text string, most int) (*Filter, *lang.Error) {
 
 // Text returns the filter in canonical form.
 func (f *Filter) Text() string { return f.text }
+
+// Size returns about how much memory the compiled filter takes. Equal ones share it as long as they
+// are kept.
+func (f *Filter) Size() int { return f.x.size }
 
 // Most returns how many children one read may look at.
 func (f *Filter) Most() int { return f.most }
@@ -132,11 +142,11 @@ func (c *Child) value(x *Expression, key string, most int) (n tree.Node, fault s
 		return tree.Empty, "", most + 1, nil
 	}
 	t := &c.trees
-	t.Most = Bounds{Text: MaxFilterText, Spent: min(MaxFilterSpent, most+1), Steps: min(MaxFilterSteps, most/stepCost+1)}
+	t.Most = Bounds{Text: MaxLookText, Spent: min(MaxLookSpent, most+1), Steps: min(MaxLookSteps, most/stepCost+1)}
 	t.Renew()
 	n, fault = t.Value(x, tree.Root.Child(key), false)
 	spent = t.bytes + t.steps*stepCost + t.free + len(x.source)
-	if b := t.e.Budget; b.Over && !b.Long && (most < MaxFilterSpent || most < MaxFilterSteps*stepCost) { // it may be because of most
+	if b := t.e.Budget; b.Over && !b.Long && (most < MaxLookSpent || most < MaxLookSteps*stepCost) { // it may be because of most
 		spent = max(spent, most+1)
 	}
 	return n, fault, spent, t.Err()
@@ -159,45 +169,87 @@ func (b below) Peek(p tree.Path) (tree.Node, bool, error) { return b.of.Peek(b.p
 func (b below) Priority(p tree.Path) (tree.Node, error)   { return b.of.Priority(b.path.Join(p)) }
 func (b below) Keys(p tree.Path) iter.Seq2[string, error] { return b.of.Keys(b.path.Join(p)) }
 
-// maxCompiled is how many filters are kept compiled, of all databases, and how many of their parts.
-const maxCompiled = 4096
+// Bounds of the filters that are kept compiled, of all databases, and of their parts: how many, and
+// about how much memory they take.
+const (
+	maxKept     = 4096
+	MaxCompiled = 16 << 20
+)
+
+// sizeOfByte is about how much memory a byte of an expression takes when it is compiled, and
+// sizeOfFilter what each takes in addition.
+const (
+	sizeOfByte   = 64
+	sizeOfFilter = 1 << 10
+)
+
+// sizeOf returns about how much memory a compiled expression takes.
+func sizeOf(x lang.Expr, text string) int {
+	size := sizeOfFilter + sizeOfByte*len(text)
+	lang.Walk(x, func(x lang.Expr) bool {
+		if re, ok := x.(*lang.Regex); ok {
+			size += re.Machine.Size()
+		}
+		return true
+	})
+	return size
+}
+
+// parseFilter parses a filter within its bounds.
+func parseFilter(src string, d lang.Dialect) (lang.Expr, *lang.Error) {
+	return lang.ParseWithin(src, d, lang.RegexBounds{
+		Steps: MaxFilterSteps,
+		Size:  MaxFilterSets,
+		Text:  fmt.Sprintf("The regular expressions of a filter are too large. At most %d characters with repeats written out are allowed, and sets of characters of %d KiB.", MaxFilterSteps, MaxFilterSets>>10),
+	})
+}
 
 // filters are the filters that were compiled lately. Clients come back with the same texts.
 var filters compiled
 
 type compiled struct {
 	sync.Mutex
-	byText, parts map[string]*Expression
+	byText, parts kept
+}
+
+// kept are expressions by their texts.
+type kept struct {
+	by    map[string]*Expression
+	bytes int
 }
 
 func (c *compiled) compile(text string) (*Expression, *lang.Error) {
 	c.Lock()
-	x := c.byText[text]
+	x := c.byText.by[text]
 	c.Unlock()
 	if x != nil {
 		return x, nil
 	}
 	var parsed lang.Expr
-	x, err := compile(text, lang.Scope{Extensions: lang.Extensions{Text: true}}, filterKey, func(x lang.Expr, s lang.Scope) *lang.Error {
+	x, err := compile(parseFilter, text, lang.Scope{Extensions: lang.Extensions{Text: true}}, filterKey, func(x lang.Expr, s lang.Scope) *lang.Error {
 		parsed = x
 		return lang.Check(x, s)
 	})
 	if err != nil {
 		return nil, err
 	}
-	x.needs = needsOf(parsed)
+	x.needs, x.size = needsOf(parsed), sizeOf(parsed, text)
 	c.Lock()
 	defer c.Unlock()
-	keep(&c.byText, strings.Clone(text), x)
+	c.byText.keep(strings.Clone(text), x)
 	return x, nil
 }
 
-// keep keeps an expression by a text.
-func keep(in *map[string]*Expression, text string, x *Expression) {
-	if len(*in) >= maxCompiled || *in == nil {
-		*in = make(map[string]*Expression)
+// keep keeps an expression by a text. If there is no room, it forgets all others.
+func (k *kept) keep(text string, x *Expression) {
+	if k.by == nil || len(k.by) >= maxKept || k.bytes+x.size > MaxCompiled {
+		*k = kept{by: make(map[string]*Expression)}
 	}
-	(*in)[text] = x
+	if old := k.by[text]; old != nil {
+		k.bytes -= old.size
+	}
+	k.by[text] = x
+	k.bytes += x.size
 }
 
 // partOfFilter compiles an expression in a filter that was checked. ok is false if that yields
@@ -209,14 +261,14 @@ func partOfFilter(x lang.Expr) (text string, p part, ok bool) {
 	text = x.String()
 	filters.Lock()
 	defer filters.Unlock()
-	c := filters.parts[text]
+	c := filters.parts.by[text]
 	if c == nil {
 		program, err := eval.Compile(x, filterKey)
 		if err != nil {
 			return "", p, false
 		}
-		c = &Expression{program: program, source: text}
-		keep(&filters.parts, text, c)
+		c = &Expression{program: program, source: text, size: sizeOf(x, text)}
+		filters.parts.keep(text, c)
 	}
 	return text, part{c}, true
 }

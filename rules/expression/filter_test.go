@@ -235,16 +235,16 @@ func TestFilterBounds(t *testing.T) {
 	}{
 		{"a regular expression over a short text", slow, strings.Repeat("a", 100), true},
 		{"the same over a longer one", slow, strings.Repeat("a", 2000), false},
-		{"a text", "data.val().contains('b') || true", strings.Repeat("a", expression.MaxFilterText-10), true},
-		{"a longer text", "data.val().contains('b') || true", strings.Repeat("a", expression.MaxFilterText+1), false},
-		{"a text forty times", strings.Repeat("data.val().contains('b') || ", 40) + "true", strings.Repeat("a", expression.MaxFilterText-10), false},
+		{"a text", "data.val().contains('b') || true", strings.Repeat("a", expression.MaxLookText-10), true},
+		{"a longer text", "data.val().contains('b') || true", strings.Repeat("a", expression.MaxLookText+1), false},
+		{"a text forty times", strings.Repeat("data.val().contains('b') || ", 40) + "true", strings.Repeat("a", expression.MaxLookText-10), false},
 	} {
 		f, bad := expression.NewFilter(c.src, 0)
 		if bad != nil {
 			t.Fatal(bad.Msg)
 		}
 		ok, spent, err := f.Match(tree.OneChild{Key: "k", Child: tree.String(c.text)}, tree.Root, "k", tree.MaxLooked)
-		if most := expression.MaxFilterSpent + 4*expression.MaxFilterSteps + 1<<18; ok != c.ok || err != nil || spent > most {
+		if most := expression.MaxLookSpent + 4*expression.MaxLookSteps + 1<<18; ok != c.ok || err != nil || spent > most {
 			t.Errorf("%s: %t, spent %d of at most %d, %v", c.name, ok, spent, most, err)
 		}
 	}

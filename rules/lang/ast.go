@@ -46,6 +46,7 @@ type (
 		IgnoreCase bool
 		Machine    *Machine // set by Parse
 		Steps      int      // set by Parse: how many characters Pattern has with its repeats written out
+		size       int      // what counts for RegexBounds.Size
 		re2        string   // what Machine was made of
 	}
 

@@ -63,17 +63,22 @@ func (s charset) sorted() charset {
 
 // fold returns s with the other cases of its characters. Like JavaScript, and
 // unlike RE2, it takes no ASCII letter for another character: a Kelvin sign is no k.
-func (s charset) fold() charset {
+// looked is how many letters it looked at.
+func (s charset) fold() (folded charset, looked int) {
 	out := slices.Clone(s)
 	for _, r := range s {
 		out = r.overlap(out, 'a', 'z', 'A'-'a')
 		out = r.overlap(out, 'A', 'Z', 'a'-'A')
 	}
-	if !slices.ContainsFunc(s, func(r span) bool { return r.hi > unicode.MaxASCII }) {
-		return out
-	}
-	for _, c := range casedLetters() {
-		if s.contains(c) {
+	for _, r := range s {
+		if r.hi <= unicode.MaxASCII {
+			continue
+		}
+		cased := casedLetters()
+		from, _ := slices.BinarySearch(cased, r.lo)
+		to, _ := slices.BinarySearch(cased, r.hi+1)
+		looked += to - from
+		for _, c := range cased[from:to] {
 			for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
 				if f > unicode.MaxASCII && !s.contains(f) {
 					out = append(out, span{f, f})
@@ -81,7 +86,7 @@ func (s charset) fold() charset {
 			}
 		}
 	}
-	return out
+	return out, looked
 }
 
 // overlap appends to out what r has in common with lo to hi, moved by delta.
@@ -104,6 +109,15 @@ var casedLetters = sync.OnceValue(func() []rune {
 		if unicode.SimpleFold(c) != c {
 			all = append(all, c)
 		}
+	}
+	return all
+})
+
+// foldedClasses are the classes with the other cases of their characters.
+var foldedClasses = sync.OnceValue(func() map[rune]charset {
+	all := make(map[rune]charset, len(classes))
+	for name, s := range classes {
+		all[name], _ = s.fold()
 	}
 	return all
 })

@@ -35,6 +35,20 @@ func newMachine(text string) (*Machine, error) {
 	return &Machine{prog, prefix, prog.StartCond()&syntax.EmptyBeginText != 0}, nil
 }
 
+// Size returns about how much memory the machine takes.
+func (m *Machine) Size() int {
+	const inst, char = 40, 4
+	size := inst * len(m.prog.Inst)
+	seen := make(map[*rune]bool) // repeats share their characters
+	for i := range m.prog.Inst {
+		if r := m.prog.Inst[i].Rune; len(r) > 0 && !seen[&r[0]] {
+			seen[&r[0]] = true
+			size += char * len(r)
+		}
+	}
+	return size
+}
+
 // skipBytes is how many bytes the search for a prefix passes in the time of a step.
 const skipBytes = 32
 

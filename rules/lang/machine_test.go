@@ -17,7 +17,7 @@ func TestMachine(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, pattern := range machinePatterns {
 		for _, ignoreCase := range []bool{false, true} {
-			re, err := compileRegex(pattern, ignoreCase)
+			re, err := compileRegex(pattern, ignoreCase, regexBounds)
 			if err != nil {
 				t.Fatal(pattern, err)
 			}
@@ -46,7 +46,7 @@ func randomText(rnd *rand.Rand) string {
 // TestMachineGivesUp: the steps of a search are bounded, however large the expression
 // and the text are.
 func TestMachineGivesUp(t *testing.T) {
-	re, err := compileRegex("([a-z]?){500}([a-z]?){500}1", false)
+	re, err := compileRegex("([a-z]?){500}([a-z]?){500}1", false, regexBounds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func FuzzMachine(f *testing.F) {
 		f.Add(pattern, "abcd x@y.z", false)
 	}
 	f.Fuzz(func(t *testing.T, pattern, s string, ignoreCase bool) {
-		re, err := compileRegex(pattern, ignoreCase)
+		re, err := compileRegex(pattern, ignoreCase, regexBounds)
 		if err != nil || len(s) > 1000 {
 			return
 		}
@@ -82,7 +82,7 @@ func BenchmarkMachine(b *testing.B) {
 		{"([a-z]?){500}([a-z]?){500}1", strings.Repeat("x", 1000)},
 		{"^[a-zA-Z0-9_-]{1,100}$", "a_usual-name_of_twenty"},
 	} {
-		re, err := compileRegex(c.pattern, false)
+		re, err := compileRegex(c.pattern, false, regexBounds)
 		if err != nil {
 			b.Fatal(err)
 		}

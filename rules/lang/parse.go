@@ -12,7 +12,10 @@ import (
 //
 // It reports the first mistake alone, in the words of the hosted service. Tools that want
 // all of them use CheckAll on what could be parsed.
-func Parse(src string, d Dialect) (Expr, *Error) {
+func Parse(src string, d Dialect) (Expr, *Error) { return ParseWithin(src, d, regexBounds) }
+
+// ParseWithin is Parse with other bounds of regular expressions.
+func ParseWithin(src string, d Dialect, most RegexBounds) (Expr, *Error) {
 	if len(src) > MaxBytes {
 		return nil, errorf(MaxBytes, msgTooLong, MaxBytes)
 	}
@@ -20,7 +23,7 @@ func Parse(src string, d Dialect) (Expr, *Error) {
 		return nil, errorf(valid, msgUTF8)
 	}
 	var x Expr
-	p := &parser{lex: lexer{src: src}, dialect: d}
+	p := &parser{lex: lexer{src: src}, dialect: d, regexes: most}
 	if err := recovered(func() { x = p.whole() }); err != nil {
 		return nil, err
 	}
@@ -63,7 +66,8 @@ type parser struct {
 	last    int   // the end of the token before it
 	depth   int   // how many expr and unary are active
 	nodes   int   // how many nodes were made
-	steps   int   // of all regular expressions together
+
+	regexes RegexBounds // that are left
 }
 
 func (p *parser) next() {
@@ -234,7 +238,7 @@ func (p *parser) stringRegex(lit *Literal) Expr {
 	if !ok {
 		return lit
 	}
-	x, err := compileRegex(pattern, false)
+	x, err := compileRegex(pattern, false, p.regexes)
 	if err != nil {
 		panic(errorf(lit.from, "%s", err.Msg)) // escapes may have moved the place
 	}
@@ -243,9 +247,8 @@ func (p *parser) stringRegex(lit *Literal) Expr {
 
 // compiled gives a compiled regular expression its place.
 func (p *parser) compiled(x *Regex, place node) Expr {
-	if p.steps += x.Steps; p.steps > MaxRegexSteps {
-		panic(errorf(place.from, msgRegexTooLarge))
-	}
+	p.regexes.Steps -= x.Steps
+	p.regexes.Size -= x.size
 	x.node = place
 	return x
 }
@@ -318,7 +321,7 @@ func (p *parser) name() Expr {
 func (p *parser) regex() Expr {
 	from := p.tok.from
 	pattern, flags := p.lex.regex(from)
-	x, err := compileRegex(pattern, flags != "")
+	x, err := compileRegex(pattern, flags != "", p.regexes)
 	if err != nil {
 		panic(errorf(from+1+err.Offset, "%s", err.Msg))
 	}

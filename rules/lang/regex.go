@@ -13,12 +13,12 @@ import (
 // The syntax is smaller than JavaScript's and in places another one, so the
 // pattern is parsed here and RE2 gets an equal one in which every character is
 // spelled out. RE2 takes linear time, whatever the pattern.
-func compileRegex(pattern string, ignoreCase bool) (*Regex, *Error) {
+func compileRegex(pattern string, ignoreCase bool, most RegexBounds) (*Regex, *Error) {
 	if utf8.RuneCountInString(pattern) > MaxRegexChars {
 		return nil, errorf(0, msgRegexTooLong, MaxRegexChars)
 	}
 	var re re2
-	p := &regexParser{src: pattern, ignoreCase: ignoreCase}
+	p := &regexParser{src: pattern, ignoreCase: ignoreCase, most: most}
 	if err := recovered(func() { re = p.pattern() }); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func compileRegex(pattern string, ignoreCase bool) (*Regex, *Error) {
 	if bad != nil { // more than 1000 repeats of repeats
 		return nil, errorf(0, msgRegexTooLarge)
 	}
-	return &Regex{Pattern: pattern, IgnoreCase: ignoreCase, Machine: machine, Steps: re.steps, re2: re.text}, nil
+	return &Regex{Pattern: pattern, IgnoreCase: ignoreCase, Machine: machine, Steps: re.steps, size: p.size, re2: re.text}, nil
 }
 
 // A re2 is a part of a pattern in RE2's syntax.
@@ -44,6 +44,8 @@ type regexParser struct {
 	src        string
 	pos        int
 	ignoreCase bool
+	most       RegexBounds
+	size       int // so far
 }
 
 func (p *regexParser) more() bool { return p.pos < len(p.src) }
@@ -83,10 +85,17 @@ func (p *regexParser) pattern() re2 {
 // union = sequence { "|" sequence }
 func (p *regexParser) union() re2 {
 	re := p.sequence(true)
+	if !p.is('|') {
+		return re
+	}
+	var b strings.Builder
+	b.WriteString(re.text)
 	for p.accept('|') {
 		y := p.sequence(false)
-		re = p.bounded(re2{re.text + "|" + y.text, re.steps + y.steps})
+		b.WriteString("|" + y.text)
+		re = p.bounded(re2{"", re.steps + y.steps})
 	}
+	re.text = b.String()
 	return re
 }
 
@@ -120,10 +129,24 @@ func (p *regexParser) sequence(first bool) re2 {
 
 // bounded fails if re is too large.
 func (p *regexParser) bounded(re re2) re2 {
-	if re.steps > MaxRegexSteps {
-		panic(errorf(0, msgRegexTooLarge))
+	if re.steps > p.most.Steps {
+		panic(errorf(0, p.most.Text))
 	}
 	return re
+}
+
+// grow counts a part of the size.
+func (p *regexParser) grow(by int) {
+	if p.size += by; p.size > p.most.Size {
+		panic(errorf(0, p.most.Text))
+	}
+}
+
+// one returns the part that matches a character of a set.
+func (p *regexParser) one(s charset) re2 {
+	text := s.re2()
+	p.grow(len(text))
+	return re2{text, 1}
 }
 
 // repeat = atom { "*" | "+" | "?" | "{" n "}" | "{" n "," [ m ] "}" }
@@ -194,20 +217,20 @@ func (p *regexParser) atom(first bool) re2 {
 	case '[':
 		return p.set(start)
 	case '.':
-		return re2{lineEnds.complement().re2(), 1}
+		return p.one(lineEnds.complement())
 	case '\\':
-		return re2{p.fold(p.escape(start)).re2(), 1}
+		return p.one(p.foldedEscape(start))
 	case '*', '+', '?', '{':
 		if !first {
 			p.fail(start, "nothing to repeat")
 		}
-		return re2{single(c).re2(), 1}
+		return p.one(single(c))
 	case '^':
 		p.fail(start, "'^' is only allowed at the beginning")
 	case '$':
 		p.fail(start, "'$' is only allowed at the end")
 	default:
-		return re2{p.fold(single(c)).re2(), 1}
+		return p.one(p.fold(single(c)))
 	}
 	return re2{}
 }
@@ -242,7 +265,7 @@ func (p *regexParser) set(start int) re2 {
 	if negated {
 		set = set.complement()
 	}
-	return re2{set.re2(), 1}
+	return p.one(set)
 }
 
 // setItem = char [ "-" char ]. A hyphen that is first or last or beside a class
@@ -279,5 +302,16 @@ func (p *regexParser) fold(s charset) charset {
 	if !p.ignoreCase {
 		return s
 	}
-	return s.fold()
+	folded, looked := s.fold()
+	p.grow(looked)
+	return folded
+}
+
+// foldedEscape is escape with the other cases. Those of classes are known.
+func (p *regexParser) foldedEscape(start int) charset {
+	s := p.escape(start)
+	if folded, ok := foldedClasses()[rune(p.src[start+1])]; ok && p.ignoreCase {
+		return folded
+	}
+	return p.fold(s)
 }

@@ -69,7 +69,7 @@ func TestRegex(t *testing.T) {
 		{`^[\W]$`, true, []string{"\u017f", "\u212a", "-"}, []string{"s", "K"}},
 		{"^😀.$", false, []string{"😀😀"}, []string{"😀"}},
 	} {
-		x, err := compileRegex(c.pattern, c.i)
+		x, err := compileRegex(c.pattern, c.i, regexBounds)
 		if err != nil {
 			t.Errorf("/%s/: %v", c.pattern, err)
 			continue
@@ -127,7 +127,7 @@ func TestRegexErrors(t *testing.T) {
 		{`a\`, 1, `nothing follows '\'`},
 		{`[a\`, 2, `nothing follows '\'`},
 	} {
-		_, err := compileRegex(c.pattern, false)
+		_, err := compileRegex(c.pattern, false, regexBounds)
 		want := "Invalid regular expression: " + c.what + "."
 		if err == nil || err.Offset != c.offset || err.Msg != want {
 			t.Errorf("/%s/: %+v, want %d: %s", c.pattern, err, c.offset, want)
@@ -151,7 +151,7 @@ func TestRegexSize(t *testing.T) {
 		{strings.Repeat("(", 450) + "a" + strings.Repeat(")", 450), true},
 		{strings.Repeat("[^a]", 250), true},
 	} {
-		_, err := compileRegex(c.pattern, true)
+		_, err := compileRegex(c.pattern, true, regexBounds)
 		if (err == nil) != c.ok || err != nil && err.Msg != msgRegexTooLarge {
 			t.Errorf("%.30s: %v", c.pattern, err)
 		}
@@ -202,7 +202,7 @@ func TestRegexTwoWays(t *testing.T) {
 		if i {
 			flags = "(?si)"
 		}
-		x, err := compileRegex(pattern, i)
+		x, err := compileRegex(pattern, i, regexBounds)
 		want, bad := regexp.Compile(flags + pattern)
 		if err != nil || bad != nil {
 			t.Fatalf("/%s/: %v, and RE2 says %v", pattern, err, bad)
@@ -247,7 +247,7 @@ func FuzzRegex(f *testing.F) {
 		f.Add(s, true)
 	}
 	f.Fuzz(func(t *testing.T, pattern string, ignoreCase bool) {
-		x, err := compileRegex(pattern, ignoreCase)
+		x, err := compileRegex(pattern, ignoreCase, regexBounds)
 		if err != nil {
 			if x != nil || err.Offset < 0 || err.Offset > len(pattern) || err.Msg == "" {
 				t.Errorf("/%s/: %v, %+v", pattern, x, err)

@@ -97,10 +97,7 @@ func (t *transport) readable(ctx context.Context, r dogwood.ReadRequest) (dogwoo
 		return nil, refusal(err)
 	}
 	read := dsync.Read{Caller: t.caller, Path: p, Query: tree.Query{OrderBy: tree.ByKey, Limit: r.Limit}, OneShot: true, KeysOnly: r.Shallow}
-	if r.Next != "" {
-		read.Query.Start = tree.Bound{Set: true, Value: tree.String(r.Next), KeyRank: tree.AfterKeys, Exclusive: true}
-	}
-	got, err := dsync.Readable(ctx, t.db, read)
+	got, err := dsync.Readable(ctx, t.db, read, r.Next)
 	if err != nil {
 		return nil, refusal(err)
 	}

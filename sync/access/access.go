@@ -193,6 +193,15 @@ func WithinLimits(rs *rules.Ruleset, data rules.Children, r Read) error {
 	return err
 }
 
+// Shown is a node for WithinLimits with so many children, whatever else it has.
+type Shown struct {
+	rules.Children
+	N int
+}
+
+// Count returns their number.
+func (s Shown) Count(tree.Path, tree.Query) (int, error) { return s.N, nil }
+
 // maxTraced is how many targets a write may have for its caller's Trace to be
 // called: explaining it holds up the writes of others.
 const maxTraced = 100

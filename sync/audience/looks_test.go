@@ -20,7 +20,7 @@ func (c costly) Text() string     { return c.name }
 func (costly) Most() int          { return 10_000 }
 func (c costly) Match(tree.Reader, tree.Path, string, int) (bool, int, error) {
 	*c.looks++
-	return true, expression.MaxFilterSteps, nil
+	return true, expression.MaxLookSteps, nil
 }
 
 // TestCostlyFilters: all that the filters of all views look at because of one write is bounded, also

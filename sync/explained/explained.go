@@ -21,16 +21,21 @@ type Read struct {
 	Plan     store.Plan `json:"plan"`
 	Index    *string    `json:"index"`              // order of the declared index that is used; nil: none
 	Building bool       `json:"building,omitempty"` // that index is not complete yet, so it is not used
-	Visited  int        `json:"visited"`            // children looked at to find those that are answered
-	Rows     int        `json:"rows"`               // rows and index entries of the store that were read
-	Results  int        `json:"results"`            // children answered; 1 for a value without any
-	Bytes    int        `json:"bytes"`              // of the answer, as JSON with priorities
-	Revision uint64     `json:"revision"`           // of the state that was looked at
+	*Looks              // nil for callers that may read the node only through a query: they would learn of other children
+	Results  int        `json:"results"`  // children answered; 1 for a value without any
+	Bytes    int        `json:"bytes"`    // of the answer, as JSON with priorities
+	Revision uint64     `json:"revision"` // of the state that was looked at
 	Rules    Rules      `json:"rules"`
 
 	// MissingIndexOn says what to add to the rules; nil if nothing is missing.
 	// Without it, one-shot reads are refused.
 	MissingIndexOn *MissingIndex `json:"missingIndexOn,omitempty"`
+}
+
+// Looks are what a read looked at.
+type Looks struct {
+	Visited int `json:"visited"` // children looked at to find those that are answered
+	Rows    int `json:"rows"`    // rows and index entries of the store that were read
 }
 
 // Rules say what it took to decide.

@@ -69,6 +69,38 @@ func Filter(text string, looks int) (tree.Filter, error) {
 	return f, nil
 }
 
+// Size returns about how much memory the filter of a query takes, 0 without one.
+func Size(q tree.Query) int {
+	if f, ok := q.Filter.(*expression.Filter); ok {
+		return f.Size()
+	}
+	return 0
+}
+
+// MaxFilters bounds about how much memory the filters of a batch take, each of them once.
+const MaxFilters = 8 << 20
+
+// Filters are those of a batch.
+type Filters struct {
+	texts map[string]bool
+	Size  int // about how much memory they take
+}
+
+// Add adds the filter of a query, if there is one and there is room for it.
+func (f *Filters) Add(q tree.Query) error {
+	if q.Filter == nil || f.texts[q.Filter.Text()] {
+		return nil
+	}
+	if f.Size += Size(q); f.Size > MaxFilters {
+		return fmt.Errorf("%w: the filters of a batch take more than %d MiB", fault.ErrQuery, MaxFilters>>20)
+	}
+	if f.texts == nil {
+		f.texts = make(map[string]bool)
+	}
+	f.texts[q.Filter.Text()] = true
+	return nil
+}
+
 func setOrder(q *tree.Query, i gjson.Result) error {
 	switch name := i.String(); {
 	case i.IsArray():

@@ -5,6 +5,7 @@ package quota
 
 import (
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -40,12 +41,12 @@ func (q *Quota) Windows() int {
 	return max(q.limits.Windows, 0)
 }
 
-// listenBytes is how much of its path and query a listen may have that counts once.
+// listenBytes is how much of its path, query and compiled filter a listen may have that counts once.
 const listenBytes = 1 << 10
 
 // units returns what a listen counts for: its path and query are kept in memory.
 func units(p tree.Path, q tree.Query) int64 {
-	size := len(p.Clean()) + len(q.OrderBy)
+	size := len(p.Clean()) + len(q.OrderBy) + query.Size(q)
 	for _, b := range []tree.Bound{q.Start, q.End} {
 		size += len(b.Value.Text()) + len(b.Key)
 	}

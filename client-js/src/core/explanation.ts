@@ -6,9 +6,9 @@ export interface Explanation {
   readonly query?: Readonly<Record<string, unknown>>
   /** The declared index that is used. */
   readonly index?: string | null
-  /** Children looked at. */
+  /** Children looked at; missing for clients that may read the place only through the query. */
   readonly visited?: number
-  /** Rows of the data file that are read; of a write only for administrators. */
+  /** Rows of the data file that are read; likewise, and of a write only for administrators. */
   readonly rows?: number
   /** Children answered. */
   readonly results?: number

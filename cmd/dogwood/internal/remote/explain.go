@@ -112,8 +112,12 @@ func printExplanation(w io.Writer, x explained.Read) error {
 		plan += fmt.Sprintf(" %q", console.Printable(*x.Index))
 	}
 	fmt.Fprintf(t, "plan\t%s\n", plan)
-	fmt.Fprintf(t, "children\t%d looked at, %d answered\n", x.Visited, x.Results)
-	fmt.Fprintf(t, "rows read\t%d\n", x.Rows)
+	if x.Looks == nil {
+		fmt.Fprintf(t, "children\t%d answered\n", x.Results)
+	} else {
+		fmt.Fprintf(t, "children\t%d looked at, %d answered\n", x.Visited, x.Results)
+		fmt.Fprintf(t, "rows read\t%d\n", x.Rows)
+	}
 	fmt.Fprintf(t, "answer\t%s\n", console.FormatBytes(int64(x.Bytes)))
 	printRules(t, x.Rules)
 	switch m := x.MissingIndexOn; {
