@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -196,11 +195,8 @@ func (s *Store) step(apply bool) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if !apply {
-		err := s.update(s.upkeep.run)
-		if durable.NoRoom(err) {
-			err = errors.Join(s.log.wal.Shrink(true), s.update(s.upkeep.run))
-		}
-		return err
+		run := func() error { return s.update(s.upkeep.run) }
+		return s.log.again(run(), true, run)
 	}
 	s.mu.Lock()
 	s.toFreeze()
@@ -225,9 +221,7 @@ func (s *Store) applyFrozen() error {
 	}
 	began := time.Now()
 	err := s.putAll(frozen, to, s.upkeep.atOnce, upkeep)
-	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(true), s.putAll(frozen, to, minAtOnce, false))
-	}
+	err = s.log.again(err, true, func() error { return s.putAll(frozen, to, minAtOnce, false) })
 	if errors.Is(err, errUpkeep) {
 		upkeep = false
 		err = s.putAll(frozen, to, s.upkeep.atOnce, false)

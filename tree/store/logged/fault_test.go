@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
@@ -12,10 +13,18 @@ import (
 
 var errDisk = errors.New("the disk failed")
 
-// A faultyDisk has synced writes of segments fail that took place.
+// A faultyDisk has synced writes of segments fail that took place, and files stay.
 type faultyDisk struct {
 	disk.Disk
 	fault func() error
+	stay  func() error
+}
+
+func (d faultyDisk) Remove(name string) error {
+	if err := d.stay(); err != nil {
+		return err
+	}
+	return d.Disk.Remove(name)
 }
 
 func (d faultyDisk) Create(name string, size int64) (disk.File, error) {
@@ -41,6 +50,7 @@ type faulty struct {
 	*testing.T
 	dir     string
 	failing bool
+	staying bool // files of the log cannot be removed
 	log     *Log
 	stores  []*Store
 }
@@ -57,12 +67,15 @@ var faultyFiles = []string{"a.db", "b.db"}
 func (f *faulty) open(dir string) {
 	f.Helper()
 	var err error
-	d := faultyDisk{disk.Directory(filepath.Join(dir, "log")), func() error {
-		if f.failing {
-			return errDisk
+	failing := func(on *bool) func() error {
+		return func() error {
+			if *on {
+				return errDisk
+			}
+			return nil
 		}
-		return nil
-	}}
+	}
+	d := faultyDisk{disk.Directory(filepath.Join(dir, "log")), failing(&f.failing), failing(&f.staying)}
 	f.log, err = OpenLogOn(d, LogOptions{SegmentBytes: 64 << 10})
 	if err != nil {
 		f.Fatal(err)
@@ -238,5 +251,53 @@ func TestDirectAfterFailure(t *testing.T) {
 	if f.has(0, "unknown") {
 		t.Error("a commit that was acknowledged was overwritten by an earlier one that was not")
 	}
+	f.close()
+}
+
+// TestRoomAfterFailure: a commit that the file takes at the second try counts, though the log
+// could not give back its room in between. The same goes for what is applied, and what goes
+// beside the log.
+func TestRoomAfterFailure(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	s, tries := f.stores[0], 0
+	s.File().Inject().Commit = func() error {
+		if tries++; tries == 1 {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	for _, try := range []struct {
+		name string
+		put  func() error
+	}{
+		{"applied", s.Apply},
+		{"direct", func() error {
+			tx, err := s.Begin(true)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			tx.Dense()
+			return errors.Join(tx.Put(kv.Rows, []byte("direct"), []byte("1")), tx.Commit())
+		}},
+		{"beside", func() error {
+			return Aside(s, 1<<10, func(tx kv.Tx) error { return tx.Put(kv.Rows, []byte("beside"), []byte("1")) })
+		}},
+	} {
+		tries = 1
+		if err := s.Apply(); err != nil {
+			t.Fatal(err)
+		}
+		if try.name == "applied" {
+			f.must(0, try.name)
+		}
+		f.staying, tries = true, 0
+		if err := try.put(); err != nil || tries != 2 || !f.has(0, try.name) {
+			t.Errorf("%s: tried %d times, shows: %t: %v", try.name, tries, f.has(0, try.name), err)
+		}
+		f.staying = false
+	}
+	s.File().Inject().Commit = nil
 	f.close()
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
@@ -292,6 +293,19 @@ func (l *Log) settleAll(away bool) error {
 		}
 	}
 	return nil
+}
+
+// again repeats what a file had no room for, after the log has given back what it does not need.
+// That the log could not is an error only if the file fails again: what the file has is done.
+func (l *Log) again(err error, all bool, do func() error) error {
+	if !durable.NoRoom(err) {
+		return err
+	}
+	shrunk := l.wal.Shrink(all)
+	if err = do(); err != nil {
+		err = errors.Join(shrunk, err)
+	}
+	return err
 }
 
 // announce puts the change of a commit that goes to a file into the log. It returns 0 if there
