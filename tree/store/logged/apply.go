@@ -76,11 +76,15 @@ func (s *Store) Snapshot() (kv.Tx, error) {
 	return s.file.Begin(false)
 }
 
-// complete applies everything and has the file say that it needs no log. The writer is held.
+// complete applies everything and has the file say that it needs no log, which then need not keep any
+// record: those without rows are released by nothing that applies. The writer is held.
 func (s *Store) complete() error {
 	err := s.Apply()
 	if err == nil && s.needs {
 		err = s.needNone()
+	}
+	if err == nil {
+		_ = s.log.wal.Release(s.position.database, s.position.last) // the next one does it as well
 	}
 	return err
 }
