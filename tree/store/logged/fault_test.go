@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
 var errDisk = errors.New("the disk failed")
@@ -51,6 +53,7 @@ type faulty struct {
 	dir     string
 	failing bool
 	staying bool // files of the log cannot be removed
+	frozen  bool // the file of the first store can only be read
 	log     *Log
 	stores  []*Store
 }
@@ -81,9 +84,10 @@ func (f *faulty) open(dir string) {
 		f.Fatal(err)
 	}
 	f.stores = nil
-	for _, name := range faultyFiles {
-		file, err := kv.OpenFile(filepath.Join(dir, name), kv.FileOptions{NoSync: true})
-		if err == nil {
+	for i, name := range faultyFiles {
+		frozen := f.frozen && i == 0
+		file, err := kv.OpenFile(filepath.Join(dir, name), kv.FileOptions{NoSync: true, ReadOnly: frozen})
+		if err == nil && !frozen {
 			err = file.Start()
 		}
 		if err != nil {
@@ -299,5 +303,51 @@ func TestRoomAfterFailure(t *testing.T) {
 		f.staying = false
 	}
 	s.File().Inject().Commit = nil
+	f.close()
+}
+
+// TestUnwritable: a file that can only be read, and needs the log, holds up neither the log nor
+// other databases, and gets its commits when it can be written to.
+func TestUnwritable(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	f.must(1, "k1")
+	f.frozen = true
+	f.killed()
+	if n, most := f.log.Stats().Unapplied, f.stores[0].unapplied(); n > most || most == 0 {
+		t.Errorf("%d bytes of commits wait to be applied, which %d bytes cannot be", n, most)
+	}
+	for range 2 { // after the second start, the commits are kept
+		if err := f.log.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		kept, givenUp, err := f.log.LimitKept(time.Now().Add(2 * wal.KeptAge))
+		if len(kept) != 1 || len(givenUp) > 0 || err != nil {
+			t.Errorf("kept %v, given up %v: %v", kept, givenUp, err)
+		}
+		f.failing = true
+		if err := f.put(1, "lost"); !errors.Is(err, errDisk) || errors.Is(err, kv.ErrUnknown) {
+			t.Error("a commit whose sync fails:", err)
+		}
+		f.failing = false
+		f.must(1, "k2")
+		if err := f.stores[1].Apply(); err != nil {
+			t.Fatal(err)
+		}
+		for database := range f.log.wal.Databases() {
+			if database == f.stores[0].Database() {
+				t.Error("the log holds the commits of the file that can only be read")
+			}
+		}
+		if !f.has(0, "k1") {
+			t.Error("the commits of the file that can only be read do not show")
+		}
+		f.killed()
+	}
+	f.frozen = false
+	f.killed()
+	if !f.has(0, "k1") || f.stores[0].unapplied() > 0 {
+		t.Error("the file did not get its commits")
+	}
 	f.close()
 }

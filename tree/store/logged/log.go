@@ -116,8 +116,8 @@ func (l *Log) Stats() Stats {
 }
 
 // Keep takes the records of databases without an open store out of the log, so that they do
-// not hold its segments: the files of the databases are missing, or could not be opened. They
-// get the records when they are opened in the directory again.
+// not hold its segments: the files of the databases are missing, could not be opened, or can only
+// be read. They get the records when they are opened in the directory again.
 func (l *Log) Keep() error {
 	var errs []error
 	open := make(map[uint64]bool)
@@ -157,10 +157,11 @@ func (l *Log) Forget(database uint64) (known bool, err error) {
 // A Kept is what is kept of a database outside of the log's segments.
 type Kept = wal.Kept
 
-// LimitKept gives up what was kept for too long, or is too much, and returns it and what is
-// still kept, also of logs that were in the directory before.
+// LimitKept gives up what was kept for too long, or is too much, but for files that are open and
+// can only be read. It returns that and what is still kept, also of logs that were in the
+// directory before.
 func (l *Log) LimitKept(now time.Time) (kept, givenUp []Kept, err error) {
-	givenUp, err = l.wal.Kept().Limit(now)
+	givenUp, err = l.wal.Kept().Limit(now, l.shows)
 	list, more := l.wal.Kept().List()
 	for _, k := range list {
 		if k.State == wal.KeptRecords {
@@ -189,7 +190,7 @@ func (l *Log) add(s *Store) bool {
 
 // remove forgets a store that is closed, and what its layers took.
 func (l *Log) remove(s *Store) {
-	left := s.unapplied()
+	left := s.counted()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.stores, s)
@@ -242,13 +243,29 @@ func (l *Log) largest() (s *Store) {
 	return s
 }
 
+// all returns the stores whose commits can come into their files. Those of the others stay in the
+// log, or are kept, until their files can be written to: nothing waits for them.
 func (l *Log) all() (list []*Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.stores {
-		list = append(list, s)
+		if !s.file.ReadOnly() {
+			list = append(list, s)
+		}
 	}
 	return list
+}
+
+// shows reports whether what is kept of a database shows in a store whose file cannot take it.
+func (l *Log) shows(k Kept) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.stores {
+		if p := s.position; s.file.ReadOnly() && p.log == k.Owner && p.database == k.Database {
+			return true
+		}
+	}
+	return false
 }
 
 // renew has the log take records again after a failure. Before that everything that was
