@@ -132,15 +132,29 @@ func (l *Log) Keep() error {
 	return errors.Join(errs...)
 }
 
-// Release says that a file that is not open has what the log has of its database.
+// Release says that a file that is not open has what the log has of its database: all up to its
+// place, and void records behind it. A file whose database is open, of which it is a copy, says
+// nothing about that.
 func (l *Log) Release(p Place) error {
-	if p.Log != l.Owner() || p.Needs {
+	if p.Log != l.Owner() || p.Needs || l.isOpen(p.Database) {
 		return nil
 	}
-	if s, ok := l.wal.State(p.Database); ok && s.Last <= p.Last {
+	last, _, _ := voidAfter(l.wal, p.Database, p.Last) // after an error, none is known to be void
+	if s, ok := l.wal.State(p.Database); ok && s.Last <= last {
 		l.wal.Done(p.Database)
 	}
-	return l.wal.Release(p.Database, p.Last)
+	return l.wal.Release(p.Database, last)
+}
+
+func (l *Log) isOpen(database uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.stores {
+		if s.position.database == database {
+			return true
+		}
+	}
+	return false
 }
 
 // Forget gives up what the log has of a database whose file was deleted on purpose. It reports
