@@ -84,7 +84,10 @@ func (s *Store) complete() error {
 		err = s.needNone()
 	}
 	if err == nil {
-		_ = s.log.wal.Release(s.position.database, s.position.last) // the next one does it as well
+		s.mu.Lock()
+		p := s.position
+		s.mu.Unlock()
+		_ = s.log.wal.Release(p.database, p.last) // the next one does it as well
 	}
 	return err
 }

@@ -275,7 +275,7 @@ func (l *Log) shows(k Kept) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.stores {
-		if p := s.position; s.file.ReadOnly() && p.log == k.Owner && p.database == k.Database {
+		if s.file.ReadOnly() && s.position.log == k.Owner && s.position.database == k.Database {
 			return true
 		}
 	}
