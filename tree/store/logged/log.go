@@ -204,7 +204,7 @@ func (l *Log) add(s *Store) bool {
 
 // remove forgets a store that is closed, and what its layers took.
 func (l *Log) remove(s *Store) {
-	left := s.counted()
+	left := counted(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.stores, s)

@@ -256,7 +256,7 @@ func oldest(s *Store) time.Time {
 
 // counted is unapplied as far as it counts for the log: what can never be applied would have it
 // apply all else at once.
-func (s *Store) counted() int64 {
+func counted(s *Store) int64 {
 	if s.file.ReadOnly() {
 		return 0
 	}

@@ -86,7 +86,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	log.grow(s.counted())
+	log.grow(counted(s))
 	alone := log.add(s)
 	if !alone {
 		s.position.database = randomID()
