@@ -147,6 +147,25 @@ func TestUsedStaysOpen(t *testing.T) {
 	it.wantClosed("shop")
 }
 
+// TestIdleExpires: a database stays open while a node is to expire, since nothing else would
+// remove it in time, and no longer when that node has gone before.
+func TestIdleExpires(t *testing.T) {
+	it := startIdle(t)
+	document := `{"format": "dogwood-data/1", "define": {"old": {"expire": "/typing/$u", "after": "10d"}}}`
+	it.record(call{http.MethodPut, "/.settings/data.json?ns=shop", bearer("owner"), document}, http.StatusOK)
+	it.record(call{http.MethodPut, "/typing/ada.json?ns=shop", bearer("owner"), `1`}, http.StatusOK)
+	it.settle("shop")
+	for range 3 {
+		it.rest()
+	}
+	if !it.isOpen("shop") {
+		t.Fatal("it was closed with a node that is to expire")
+	}
+	it.record(call{http.MethodDelete, "/typing/ada.json?ns=shop", bearer("owner"), ""}, http.StatusOK)
+	it.settle("shop")
+	it.wantClosed("shop")
+}
+
 // TestIdleSockets: a realtime connection uses its database, also without listens, until
 // what it has left for its disconnect has been carried out.
 func TestIdleSockets(t *testing.T) {

@@ -56,11 +56,11 @@ func (d *Database) Failing() bool { return d.stats.failing.Load() || d.store.Fai
 
 // Idle reports whether the database can be closed without anybody noticing, and opened again:
 // it has a file that works, which has all that was committed; there are no listeners, no
-// operations on record for a disconnect, and no work in the background. The caller sees to it that nothing
+// operations on record for a disconnect, no nodes that are to expire, and no work in the background. The caller sees to it that nothing
 // begins meanwhile.
 //
 // Listeners and operations that wait for a disconnect keep a database open: both are state that
-// a client was promised. State of the committer is asked for there.
+// a client was promised. A node that expires is removed by an open database alone. State of the committer is asked for there.
 func Idle(d *Database) bool {
 	if d.options.File == "" || d.closed.Load() || d.store.ReadOnly() || d.Failing() || d.store.InPlace() != nil {
 		return false
@@ -84,5 +84,9 @@ func (b *batch) isIdle() (bool, error) {
 	for _, err := range b.Tx.Disconnects().All() {
 		return false, fault.Broken(err)
 	}
-	return true, nil
+	if b.db.due == 0 {
+		return true, nil
+	}
+	timers, err := store.Kept(b.Tx).Timers(1) // the node that is due may be gone
+	return len(timers) == 0, fault.Broken(err)
 }

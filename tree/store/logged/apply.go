@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -77,11 +76,18 @@ func (s *Store) Snapshot() (kv.Tx, error) {
 	return s.file.Begin(false)
 }
 
-// complete applies everything and has the file say that it needs no log. The writer is held.
+// complete applies everything and has the file say that it needs no log, which then need not keep any
+// record: those without rows are released by nothing that applies. The writer is held.
 func (s *Store) complete() error {
 	err := s.Apply()
 	if err == nil && s.needs {
 		err = s.needNone()
+	}
+	if err == nil {
+		s.mu.Lock()
+		p := s.position
+		s.mu.Unlock()
+		_ = s.log.wal.Release(p.database, p.last) // the next one does it as well
 	}
 	return err
 }
@@ -196,11 +202,8 @@ func (s *Store) step(apply bool) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if !apply {
-		err := s.update(s.upkeep.run)
-		if durable.NoRoom(err) {
-			err = errors.Join(s.log.wal.Shrink(true), s.update(s.upkeep.run))
-		}
-		return err
+		run := func() error { return s.update(s.upkeep.run) }
+		return s.log.again(run(), true, run)
 	}
 	s.mu.Lock()
 	s.toFreeze()
@@ -225,9 +228,7 @@ func (s *Store) applyFrozen() error {
 	}
 	began := time.Now()
 	err := s.putAll(frozen, to, s.upkeep.atOnce, upkeep)
-	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(true), s.putAll(frozen, to, minAtOnce, false))
-	}
+	err = s.log.again(err, true, func() error { return s.putAll(frozen, to, minAtOnce, false) })
 	if errors.Is(err, errUpkeep) {
 		upkeep = false
 		err = s.putAll(frozen, to, s.upkeep.atOnce, false)

@@ -1,11 +1,6 @@
 package logged
 
-import (
-	"errors"
-
-	"github.com/dogwooddb/dogwood/tree/store/durable"
-	"github.com/dogwooddb/dogwood/tree/store/kv"
-)
+import "github.com/dogwooddb/dogwood/tree/store/kv"
 
 // besideInTurn is after how many transactions past the log in turn that found commits in
 // memory these are applied. Until then the log holds all of its segments.
@@ -46,10 +41,7 @@ func Aside(s *Store, size int64, f func(tx kv.Tx) error) error {
 			return err
 		})
 	}
-	err := put()
-	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(false), put())
-	}
+	err := s.log.again(put(), false, put)
 	s.newEpoch(false)
 	if err == nil && all.last > 0 {
 		_ = s.log.wal.Release(all.database, all.last) // the next one does it as well

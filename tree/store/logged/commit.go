@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
@@ -240,10 +239,8 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 		s.unkept = none
 	}
 	keepNone(true) // no snapshot, else one reader could see the commit and the next one not
-	err := putDirect(s, own, number)
-	if durable.NoRoom(err) {
-		err = errors.Join(s.log.wal.Shrink(own.Bytes() <= maxLast), putDirect(s, own, number))
-	}
+	put := func() error { return putDirect(s, own, number) }
+	err := s.log.again(put(), own.Bytes() <= maxLast, put)
 	s.newEpoch(false)
 	keepNone(false)
 	if err == nil {

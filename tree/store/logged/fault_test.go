@@ -4,18 +4,29 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
+	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
 
 var errDisk = errors.New("the disk failed")
 
-// A faultyDisk has synced writes of segments fail that took place.
+// A faultyDisk has synced writes of segments fail that took place, and files stay.
 type faultyDisk struct {
 	disk.Disk
 	fault func() error
+	stay  func() error
+}
+
+func (d faultyDisk) Remove(name string) error {
+	if err := d.stay(); err != nil {
+		return err
+	}
+	return d.Disk.Remove(name)
 }
 
 func (d faultyDisk) Create(name string, size int64) (disk.File, error) {
@@ -41,6 +52,8 @@ type faulty struct {
 	*testing.T
 	dir     string
 	failing bool
+	staying bool // files of the log cannot be removed
+	frozen  bool // the file of the first store can only be read
 	log     *Log
 	stores  []*Store
 }
@@ -57,20 +70,24 @@ var faultyFiles = []string{"a.db", "b.db"}
 func (f *faulty) open(dir string) {
 	f.Helper()
 	var err error
-	d := faultyDisk{disk.Directory(filepath.Join(dir, "log")), func() error {
-		if f.failing {
-			return errDisk
+	failing := func(on *bool) func() error {
+		return func() error {
+			if *on {
+				return errDisk
+			}
+			return nil
 		}
-		return nil
-	}}
+	}
+	d := faultyDisk{disk.Directory(filepath.Join(dir, "log")), failing(&f.failing), failing(&f.staying)}
 	f.log, err = OpenLogOn(d, LogOptions{SegmentBytes: 64 << 10})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.stores = nil
-	for _, name := range faultyFiles {
-		file, err := kv.OpenFile(filepath.Join(dir, name), kv.FileOptions{NoSync: true})
-		if err == nil {
+	for i, name := range faultyFiles {
+		frozen := f.frozen && i == 0
+		file, err := kv.OpenFile(filepath.Join(dir, name), kv.FileOptions{NoSync: true, ReadOnly: frozen})
+		if err == nil && !frozen {
 			err = file.Start()
 		}
 		if err != nil {
@@ -237,6 +254,100 @@ func TestDirectAfterFailure(t *testing.T) {
 	f.killed()
 	if f.has(0, "unknown") {
 		t.Error("a commit that was acknowledged was overwritten by an earlier one that was not")
+	}
+	f.close()
+}
+
+// TestRoomAfterFailure: a commit that the file takes at the second try counts, though the log
+// could not give back its room in between. The same goes for what is applied, and what goes
+// beside the log.
+func TestRoomAfterFailure(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	s, tries := f.stores[0], 0
+	s.File().Inject().Commit = func() error {
+		if tries++; tries == 1 {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	for _, try := range []struct {
+		name string
+		put  func() error
+	}{
+		{"applied", s.Apply},
+		{"direct", func() error {
+			tx, err := s.Begin(true)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			tx.Dense()
+			return errors.Join(tx.Put(kv.Rows, []byte("direct"), []byte("1")), tx.Commit())
+		}},
+		{"beside", func() error {
+			return Aside(s, 1<<10, func(tx kv.Tx) error { return tx.Put(kv.Rows, []byte("beside"), []byte("1")) })
+		}},
+	} {
+		tries = 1
+		if err := s.Apply(); err != nil {
+			t.Fatal(err)
+		}
+		if try.name == "applied" {
+			f.must(0, try.name)
+		}
+		f.staying, tries = true, 0
+		if err := try.put(); err != nil || tries != 2 || !f.has(0, try.name) {
+			t.Errorf("%s: tried %d times, shows: %t: %v", try.name, tries, f.has(0, try.name), err)
+		}
+		f.staying = false
+	}
+	s.File().Inject().Commit = nil
+	f.close()
+}
+
+// TestUnwritable: a file that can only be read, and needs the log, holds up neither the log nor
+// other databases, and gets its commits when it can be written to.
+func TestUnwritable(t *testing.T) {
+	f := newFaulty(t)
+	f.must(0, "k1")
+	f.must(1, "k1")
+	f.frozen = true
+	f.killed()
+	if n, most := f.log.Stats().Unapplied, f.stores[0].unapplied(); n > most || most == 0 {
+		t.Errorf("%d bytes of commits wait to be applied, which %d bytes cannot be", n, most)
+	}
+	for range 2 { // after the second start, the commits are kept
+		if err := f.log.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		kept, givenUp, err := f.log.LimitKept(time.Now().Add(2 * wal.KeptAge))
+		if len(kept) != 1 || len(givenUp) > 0 || err != nil {
+			t.Errorf("kept %v, given up %v: %v", kept, givenUp, err)
+		}
+		f.failing = true
+		if err := f.put(1, "lost"); !errors.Is(err, errDisk) || errors.Is(err, kv.ErrUnknown) {
+			t.Error("a commit whose sync fails:", err)
+		}
+		f.failing = false
+		f.must(1, "k2")
+		if err := f.stores[1].Apply(); err != nil {
+			t.Fatal(err)
+		}
+		for database := range f.log.wal.Databases() {
+			if database == f.stores[0].Database() {
+				t.Error("the log holds the commits of the file that can only be read")
+			}
+		}
+		if !f.has(0, "k1") {
+			t.Error("the commits of the file that can only be read do not show")
+		}
+		f.killed()
+	}
+	f.frozen = false
+	f.killed()
+	if !f.has(0, "k1") || f.stores[0].unapplied() > 0 {
+		t.Error("the file did not get its commits")
 	}
 	f.close()
 }

@@ -226,3 +226,45 @@ func removeAll(m *machine, pattern string) {
 		m.must(os.Remove(name))
 	}
 }
+
+// another opens a file of the directory.
+func (m *machine) another(name string) *Store {
+	m.t.Helper()
+	f, err := kv.OpenFile(filepath.Join(m.dir, name), kv.FileOptions{NoSync: true})
+	m.must(err)
+	m.must(f.Start())
+	s, err := Open(f, m.log, Options{})
+	m.must(err)
+	return s
+}
+
+// TestCopiesInTurn: a file and its copy in one directory that are open one after the other are
+// two databases of the log, also when the log need not keep the commits of the first one, so
+// that each of them gets its own after a crash.
+func TestCopiesInTurn(t *testing.T) {
+	m := start(t, t.TempDir(), Options{})
+	m.must(m.put("a"))
+	m.must(m.store.Close())
+	b, err := os.ReadFile(filepath.Join(m.dir, "a.db"))
+	m.must(err)
+	m.must(os.WriteFile(filepath.Join(m.dir, "b.db"), b, 0o600))
+	copied := &machine{t: t, store: m.another("b.db")}
+	m.must(copied.put("copied"))
+	m.must(copied.store.Close())
+	m.store = m.another("a.db")
+	if m.store.Database() == copied.store.Database() {
+		t.Error("the copy is the same database")
+	}
+	m.must(m.put("b"))
+	next := m.killed()
+	tx, err := next.store.Begin(false)
+	m.must(err)
+	for key, want := range map[string]string{"a": "1", "b": "1", "copied": ""} {
+		if v, err := tx.Get(kv.Rows, []byte(key)); string(v) != want || err != nil {
+			t.Errorf("%s is %q: %v", key, v, err)
+		}
+	}
+	tx.Rollback()
+	next.stop()
+	m.stop()
+}

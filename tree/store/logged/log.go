@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 	"github.com/dogwooddb/dogwood/tree/store/internal/disk"
 	"github.com/dogwooddb/dogwood/tree/store/wal"
 )
@@ -115,8 +116,8 @@ func (l *Log) Stats() Stats {
 }
 
 // Keep takes the records of databases without an open store out of the log, so that they do
-// not hold its segments: the files of the databases are missing, or could not be opened. They
-// get the records when they are opened in the directory again.
+// not hold its segments: the files of the databases are missing, could not be opened, or can only
+// be read. They get the records when they are opened in the directory again.
 func (l *Log) Keep() error {
 	var errs []error
 	open := make(map[uint64]bool)
@@ -131,15 +132,29 @@ func (l *Log) Keep() error {
 	return errors.Join(errs...)
 }
 
-// Release says that a file that is not open has what the log has of its database.
+// Release says that a file that is not open has what the log has of its database: all up to its
+// place, and void records behind it. A file whose database is open, of which it is a copy, says
+// nothing about that.
 func (l *Log) Release(p Place) error {
-	if p.Log != l.Owner() || p.Needs {
+	if p.Log != l.Owner() || p.Needs || l.isOpen(p.Database) {
 		return nil
 	}
-	if s, ok := l.wal.State(p.Database); ok && s.Last <= p.Last {
+	last, _, _ := voidAfter(l.wal, p.Database, p.Last) // after an error, none is known to be void
+	if s, ok := l.wal.State(p.Database); ok && s.Last <= last {
 		l.wal.Done(p.Database)
 	}
-	return l.wal.Release(p.Database, p.Last)
+	return l.wal.Release(p.Database, last)
+}
+
+func (l *Log) isOpen(database uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.stores {
+		if s.position.database == database {
+			return true
+		}
+	}
+	return false
 }
 
 // Forget gives up what the log has of a database whose file was deleted on purpose. It reports
@@ -156,10 +171,11 @@ func (l *Log) Forget(database uint64) (known bool, err error) {
 // A Kept is what is kept of a database outside of the log's segments.
 type Kept = wal.Kept
 
-// LimitKept gives up what was kept for too long, or is too much, and returns it and what is
-// still kept, also of logs that were in the directory before.
+// LimitKept gives up what was kept for too long, or is too much, but for files that are open and
+// can only be read. It returns that and what is still kept, also of logs that were in the
+// directory before.
 func (l *Log) LimitKept(now time.Time) (kept, givenUp []Kept, err error) {
-	givenUp, err = l.wal.Kept().Limit(now)
+	givenUp, err = l.wal.Kept().Limit(now, l.shows)
 	list, more := l.wal.Kept().List()
 	for _, k := range list {
 		if k.State == wal.KeptRecords {
@@ -188,7 +204,7 @@ func (l *Log) add(s *Store) bool {
 
 // remove forgets a store that is closed, and what its layers took.
 func (l *Log) remove(s *Store) {
-	left := s.unapplied()
+	left := counted(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.stores, s)
@@ -241,13 +257,29 @@ func (l *Log) largest() (s *Store) {
 	return s
 }
 
+// all returns the stores whose commits can come into their files. Those of the others stay in the
+// log, or are kept, until their files can be written to: nothing waits for them.
 func (l *Log) all() (list []*Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.stores {
-		list = append(list, s)
+		if !s.file.ReadOnly() {
+			list = append(list, s)
+		}
 	}
 	return list
+}
+
+// shows reports whether what is kept of a database shows in a store whose file cannot take it.
+func (l *Log) shows(k Kept) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.stores {
+		if s.file.ReadOnly() && s.position.log == k.Owner && s.position.database == k.Database {
+			return true
+		}
+	}
+	return false
 }
 
 // renew has the log take records again after a failure. Before that everything that was
@@ -292,6 +324,19 @@ func (l *Log) settleAll(away bool) error {
 		}
 	}
 	return nil
+}
+
+// again repeats what a file had no room for, after the log has given back what it does not need.
+// That the log could not is an error only if the file fails again: what the file has is done.
+func (l *Log) again(err error, all bool, do func() error) error {
+	if !durable.NoRoom(err) {
+		return err
+	}
+	shrunk := l.wal.Shrink(all)
+	if err = do(); err != nil {
+		err = errors.Join(shrunk, err)
+	}
+	return err
 }
 
 // announce puts the change of a commit that goes to a file into the log. It returns 0 if there

@@ -254,6 +254,15 @@ func oldest(s *Store) time.Time {
 	return time.Time{}
 }
 
+// counted is unapplied as far as it counts for the log: what can never be applied would have it
+// apply all else at once.
+func counted(s *Store) int64 {
+	if s.file.ReadOnly() {
+		return 0
+	}
+	return s.unapplied()
+}
+
 // unapplied returns about how much memory the commits take that are not in the file.
 func (s *Store) unapplied() int64 {
 	s.mu.Lock()

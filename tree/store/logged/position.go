@@ -86,7 +86,7 @@ func Open(file *kv.File, log *Log, o Options) (*Store, error) {
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	log.grow(s.unapplied())
+	log.grow(counted(s))
 	alone := log.add(s)
 	if !alone {
 		s.position.database = randomID()
@@ -127,12 +127,12 @@ func (s *Store) locate() error {
 		s.position = p
 		return s.recover()
 	case ours:
-		void, err := voidAfter(w, p)
+		last, void, err := voidAfter(w, p.database, p.last)
 		if err != nil {
 			return err
 		}
 		k, _, _, err := w.Kept().Find(p.log, p.database)
-		if last := max(p.last, void); err == nil && k.Last <= p.last && w.Databases()[p.database] <= last {
+		if err == nil && void && k.Last <= p.last && w.Databases()[p.database] <= last {
 			s.position = p
 			w.Done(p.database)
 			return w.Release(p.database, last)

@@ -52,3 +52,36 @@ func TestOldest(t *testing.T) {
 	}
 	m.stop()
 }
+
+// TestReleasedWithoutRows: records without rows do not hold the log when the file needs none of it
+// any more: one that is closed, as for a drop, or after a backup.
+func TestReleasedWithoutRows(t *testing.T) {
+	for name, complete := range map[string]func(m *machine){
+		"close": func(m *machine) { m.must(m.store.Close()) },
+		"backup": func(m *machine) {
+			tx, err := m.store.Snapshot()
+			m.must(err)
+			tx.Rollback()
+			m.must(m.store.rest())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := start(t, t.TempDir(), Options{})
+			m.must(m.put("a"))
+			m.must(m.store.Apply())
+			m.commit(func(tx *Tx) error { tx.SetChange(entryOf(1)); return nil })
+			complete(m)
+			m.fill()
+			if n := m.log.Stats().Segments; n > 3 {
+				t.Errorf("the log has %d segments", n)
+			}
+			if list := m.log.wal.Databases(); len(list) > 0 {
+				t.Errorf("the log has records that are not released: %v", list)
+			}
+			if name != "close" {
+				m.must(m.store.Close())
+			}
+			m.must(m.log.Close())
+		})
+	}
+}

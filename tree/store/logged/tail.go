@@ -44,16 +44,18 @@ func (f *followers) wait() <-chan struct{} {
 // Database returns the random id of the database in the log.
 func (s *Store) Database() uint64 { return s.position.database }
 
-// voidAfter returns the number of the last record behind a position if all of those are void;
-// else 0.
-func voidAfter(w *wal.Log, p position) (last uint64, err error) {
-	for r, err := range w.Records(p.database, p.last) {
+// voidAfter returns the number of the last record of a database behind that which a file has, which
+// is that one if there is none. ok is false if one of them counts, so that it is of a copy of the
+// file, also if it is released.
+func voidAfter(w *wal.Log, database, after uint64) (last uint64, ok bool, err error) {
+	last = after
+	for r, err := range w.Records(database, after) {
 		if err != nil || r.Kind != DirectKind {
-			return 0, err
+			return after, false, err
 		}
 		last = r.Number
 	}
-	return last, nil
+	return last, true, nil
 }
 
 // A Tail reads the entries of a database, from a revision on, and follows its commits. It

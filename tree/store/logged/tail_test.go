@@ -1,11 +1,14 @@
 package logged
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
@@ -99,4 +102,48 @@ func TestTailSkipsVoid(t *testing.T) {
 		}
 		m.stop()
 	}
+}
+
+// TestVoidIsNotKept: a commit past the log that failed, and was the last one, leaves nothing that
+// the log has to keep for the file, which stays the same database.
+func TestVoidIsNotKept(t *testing.T) {
+	m := start(t, t.TempDir(), Options{})
+	commitEntry(t, m.store, 1, 10)
+	if _, err := m.store.log.announce(m.store.position, entryOf(2)); err != nil {
+		t.Fatal(err)
+	}
+	database := m.store.Database()
+	m.must(m.store.Close())
+	file, err := kv.OpenFile(filepath.Join(m.dir, "a.db"), kv.FileOptions{ReadOnly: true})
+	m.must(err)
+	place, err := PlaceOf(file)
+	m.must(errors.Join(err, file.Close()))
+	m.must(m.log.Close())
+	m.log, err = OpenLog(filepath.Join(m.dir, "log"), LogOptions{})
+	m.must(err)
+	m.must(m.log.Release(place))
+	m.must(m.log.Keep())
+	if kept, _, err := m.log.LimitKept(time.Now()); len(kept) > 0 || err != nil {
+		t.Errorf("kept: %v, %v", kept, err)
+	}
+	if m.store = m.another("a.db"); m.store.Database() != database {
+		t.Error("the database is another one")
+	}
+	m.stop()
+}
+
+// TestReleaseOfCopy: a copy of a file that is open, which needs nothing, has the log forget nothing
+// of the open one.
+func TestReleaseOfCopy(t *testing.T) {
+	m := start(t, t.TempDir(), Options{})
+	m.must(m.put("a"))
+	m.rest()
+	place, err := PlaceOf(m.store.file)
+	m.must(err)
+	m.must(m.store.needLog()) // and the process stops before there is a record
+	m.must(m.log.Release(place))
+	m.fill()
+	next := m.killed()
+	next.stop()
+	m.stop()
 }

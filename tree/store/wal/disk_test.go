@@ -236,8 +236,11 @@ func (f *memFile) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	_, err := f.disk.step()
-	if err == nil {
+	switch {
+	case err == nil:
 		f.flush(nil)
+	case errors.Is(err, errIO): // as in write
+		f.flush(f.disk.rnd)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -178,13 +179,14 @@ func (f KeptFiles) Settle(k Kept, state KeptState, now time.Time) error {
 	return f.disk.Replace(k.Name(), k.encode(nil))
 }
 
-// Limit gives up records at their bounds, and returns whose. It removes old notes when there
-// are very many.
-func (f KeptFiles) Limit(now time.Time) (givenUp []Kept, err error) {
+// Limit gives up records at their bounds, unless they are in use, and returns whose. It removes old
+// notes when there are very many.
+func (f KeptFiles) Limit(now time.Time, inUse func(Kept) bool) (givenUp []Kept, err error) {
 	list, err := f.List()
 	if err != nil {
 		return nil, err
 	}
+	list = slices.DeleteFunc(list, inUse)
 	bytes, notes := int64(0), 0
 	for _, k := range list {
 		bytes += k.Bytes

@@ -72,14 +72,20 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+func unused(Kept) bool { return false }
+
 // TestKeptLimit: records are given up at their age, and then a note says so.
 func TestKeptLimit(t *testing.T) {
 	l, records := keptLog(t, newMemDisk(1))
 	now := time.Now()
-	if given, err := l.Kept().Limit(now); len(given) > 0 || err != nil {
+	if given, err := l.Kept().Limit(now, unused); len(given) > 0 || err != nil {
 		t.Fatal(given, err)
 	}
-	given, err := l.Kept().Limit(now.Add(KeptAge + time.Minute))
+	used := func(k Kept) bool { return k.Database == 1 }
+	if given, err := l.Kept().Limit(now.Add(KeptAge+time.Minute), used); len(given) > 0 || err != nil {
+		t.Fatal("in use:", given, err)
+	}
+	given, err := l.Kept().Limit(now.Add(KeptAge+time.Minute), unused)
 	if err != nil || len(given) != 1 || given[0].Database != 1 {
 		t.Fatal(given, err)
 	}

@@ -169,7 +169,9 @@ func (l *Log) join(found []*segment, newest uint64) error {
 
 // complete checks that the newest segment that the control file knows is there, and makes
 // sure that what was found is on the disk: a process that was killed may have left it in the
-// memory of the system.
+// memory of the system. If a sync failed before, the system takes it for written, and another
+// sync alone would write nothing. So the records that may be meant are written again. These are
+// the last ones that were written by one call: no segment gets more after a failure.
 func (l *Log) complete(newest uint64) error {
 	there := newest == 0
 	for _, s := range l.segments {
@@ -182,9 +184,21 @@ func (l *Log) complete(newest uint64) error {
 		l.states = l.segments[n-1].said
 	}
 	if n := len(l.segments); n > 0 && !l.o.ReadOnly {
-		return l.segments[n-1].file.Sync()
+		return l.segments[n-1].writeBack()
 	}
 	return nil
+}
+
+// writeBack has the disk have what the system shows.
+func (s *segment) writeBack() error {
+	b := make([]byte, s.end-s.tail)
+	if _, err := s.file.ReadAt(b, s.tail); err != nil {
+		return err
+	}
+	if _, err := s.file.WriteAt(b, s.tail); err != nil {
+		return err
+	}
+	return s.file.Sync()
 }
 
 // void forgets the records above a number.
@@ -215,7 +229,8 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 		}
 		return &DamageError{Segment: s.name(), Reason: err.Error()}
 	}
-	s.end, s.last = headBytes, s.first-1
+	s.end, s.tail, s.last = headBytes, headBytes, s.first-1
+	settled := uint64(0)
 	clear(s.of)
 	clear(s.from)
 	s.said = make(states)
@@ -223,6 +238,9 @@ func (l *Log) cut(s *segment, upTo uint64) error {
 		r, ok := readRecord(b[s.end:], s.id)
 		if !ok || r.Number != s.last+1 {
 			return s.torn(b)
+		}
+		if r.settled > settled {
+			s.tail, settled = s.end, r.settled
 		}
 		if r.Kind == markKind {
 			return nil

@@ -42,6 +42,7 @@ type segment struct {
 	of    map[uint64]uint64 // the last number of each database that has records in it
 	from  map[uint64]int64  // where the first record of each of them is
 	said  states            // what its records say, while the log is opened
+	tail  int64             // where the last ones begin that a later record does not know to be on the disk; also then
 	going bool              // its file is given up or used again, so readers no longer have it
 }
 
