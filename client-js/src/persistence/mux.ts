@@ -31,7 +31,6 @@ export class Mux {
     const client: TabClient = {
       deliver,
       end: ended,
-      plans: [],
       connection,
       welcomed: false,
       identified: false

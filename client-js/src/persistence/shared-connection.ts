@@ -1,5 +1,6 @@
 import { joiner, split } from '../core/frames.js'
 import type { SocketClass, SocketLike } from '../core/socket.js'
+import { Plans } from './plans.js'
 import { signsIn } from './user.js'
 
 const GRACE = 8_000 // for the server to answer a ping
@@ -10,8 +11,6 @@ export interface TabClient {
   readonly deliver: (text: string) => void
   /** Ends the tab's own socket. */
   readonly end: () => void
-  /** Its onDisconnect operations: action, path, data. */
-  plans: [action: string, path: string, data: unknown][]
   /** The connection that carries it. */
   connection: SharedConnection
   /** The tab has received the handshake of the server. */
@@ -51,6 +50,7 @@ export class SharedConnection {
   private readonly sent = new Map<number, Sent>()
   // By the tag of this connection: the client, and the tag of the client if it has one.
   private readonly listens = new Map<number, { client: TabClient; path: string; tag?: number }>()
+  private readonly plans = new Plans<TabClient>()
   private timer?: ReturnType<typeof setTimeout>
 
   constructor(
@@ -121,8 +121,9 @@ export class SharedConnection {
     if (signIn && !this.isAlone(client)) client.held = []
     if (a === 'q') b.t = this.tagFor(client, b)
     else if (a === 'n') b.t = this.untag(client, b)
-    else if (a[0] === 'o') note(client, a, b)
+    else if (a[0] === 'o') this.plans.note(client, a, b)
     this.sent.set(this.request(a, b), { client, r, signIn })
+    if (a === 'oc') this.plan(client, [b.p])
   }
 
   /** Asks the server for a sign of life, with the ping of a client. */
@@ -239,18 +240,20 @@ export class SharedConnection {
   }
 
   // carryOut does what the server would do if the tab had a connection of its own.
-  private carryOut({ plans }: TabClient): void {
-    for (const [action, path, data] of plans) {
-      const planned = [...this.clients].some(other => other.plans.some(plan => plan[1] === path))
-      if (!planned) this.request('oc', { p: path, d: null })
-      this.request(action === 'om' ? 'm' : 'p', { p: path, d: data })
+  private carryOut(client: TabClient): void {
+    const plans = this.plans.take(client)
+    for (const [action, body] of plans) {
+      this.request('oc', { p: body.p, d: null })
+      this.request(action === 'om' ? 'm' : 'p', body)
     }
+    this.plan(
+      client,
+      plans.map(([, { p }]) => p)
+    )
   }
-}
 
-// note keeps track of the onDisconnect operations of a tab.
-function note(client: TabClient, action: string, { p, d }: { p: string; d: unknown }): void {
-  const below = (path: string) => `${path}/`.startsWith(p === '/' ? p : `${p}/`)
-  if (action !== 'om') client.plans = client.plans.filter(([, path]) => !below(path))
-  if (action !== 'oc') client.plans.push([action, p, d])
+  // plan leaves again what other clients had left where one has cancelled.
+  private plan(client: TabClient, paths: string[]): void {
+    for (const [action, body] of this.plans.after(client, paths)) this.request(action, body)
+  }
 }
