@@ -17,8 +17,11 @@ export class Mux {
   constructor(
     private readonly Socket: SocketClass,
     /** Without the session of an earlier connection. */
-    private readonly url: string
-  ) {}
+    private readonly url: string,
+    session?: string
+  ) {
+    if (session) this.sessions.push(session)
+  }
 
   /** Opens the connection of a tab. */
   open(id: string, deliver: (text: string) => void, end: () => void): void {

@@ -168,7 +168,9 @@ export class Tabs {
   // ---- as the leader
 
   private admit(tab: string, key: string, url = this.url): void {
-    this.mux ??= new Mux(this.Socket, url)
+    // The connection of this tab appends the session that it had over a leader that is gone.
+    const [address, session] = url.split('&ls=')
+    this.mux ??= new Mux(this.Socket, address!, session)
     const own = tab === this.id
     this.mux.open(
       key,
