@@ -348,15 +348,14 @@ export class Connection implements Link {
       this.drop()
       // Not at once if servers redirect without end.
       if (this.wanted && this.failures < 4) this.schedule(0)
-    } else if (t === 's') {
-      this.end(noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }, d)
-    }
+    } else if (t === 's') this.end(noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }, d)
   }
 
   // end stops for good: nothing is tried again before the application asks for it.
   private end(answer: Answer, reason: string, savedStay?: boolean): void {
     this.wanted = false
     this.drop()
+    this.refusal = answer // for what is called when the state is told
     this.become('refused', reason)
     say(errorOf(answer).message)
     this.refuse(answer, savedStay)
