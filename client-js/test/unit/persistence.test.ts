@@ -289,3 +289,30 @@ test('after clear, nothing is left for the next user', async () => {
   await second.persistence.flush()
   expect(values.all).toEqual([])
 })
+
+test('after clear, a listener that ends puts nothing back on disk', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/', { a: 1, b: 1 })
+  const first = await page(disk)
+  const at = (path: string) => client.ref(first.db, path)
+  const [a, b] = [seen(first.db, at('a')), seen(first.db, at('b'))]
+  await Promise.all([a.until(1), b.until(1)])
+  await first.persistence.clear()
+  await client.set(at('b'), 2) // what changes is of the next user
+  a.stop()
+  b.stop()
+  await first.persistence.stop()
+  const second = await page(disk, {}, false)
+  const values = seen(second.db, client.ref(second.db, 'a'))
+  await seen(second.db, client.ref(second.db, 'b')).until(2)
+  expect(values.all).toEqual([])
+})
+
+test('a view without data is saved, too', async () => {
+  const disk = disks()
+  const first = await page(disk)
+  await seen(first.db, client.ref(first.db, 'a')).until(null)
+  await first.persistence.stop()
+  const second = await page(disk, {}, false)
+  await seen(second.db, client.ref(second.db, 'a')).until(null)
+})
