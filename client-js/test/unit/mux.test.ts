@@ -93,6 +93,29 @@ test('a tab that goes stops listening, and its plans are carried out', () => {
   expect(upper.requests('p').map(({ b }) => b)).toEqual([{ p: '/online/one', d: false }])
 })
 
+test('a listen that the server has refused or ended is no more', () => {
+  const [one] = two()
+  const query = { l: 1, vf: 'l' }
+  for (const end of [
+    () => upper.answer(upper.requests('q').at(-1).r, 'permission_denied'),
+    () => upper.push('c', { p: 'a', q: [query] })
+  ]) {
+    one.send('q', { p: '/a', q: query, t: 1, h: '' })
+    end()
+    one.send('q', { p: '/a', q: query, t: 1, h: '' })
+    upper.answer(upper.requests('q').at(-1).r)
+    one.send('n', { p: '/a', q: query, t: 1 })
+    expect(upper.requests('n').at(-1).b.t).toBe(upper.requests('q').at(-1).b.t)
+  }
+  one.send('q', { p: '/a', h: '' })
+  upper.push('c', { p: 'a', q: [query] })
+  one.send('n', { p: '/a' })
+  expect(upper.requests('n').at(-1).b.t).toBe(upper.requests('q').at(-1).b.t)
+  upper.sent.length = 0
+  mux.close('one')
+  expect(upper.requests('n')).toEqual([])
+})
+
 /** What a socket was asked about onDisconnect operations, and to write. */
 const planned = (socket: FakeSocket): unknown[] =>
   socket.sent.filter(({ t, d }) => t === 'd' && /^(o.?|p|m)$/.test(d.a)).map(({ d }) => [d.a, d.b.p, d.b.d])
