@@ -80,6 +80,21 @@ test('writes on disk wait over a refused token for the next sign-in', async () =
   warned.mockRestore()
 })
 
+test('what a stopped database has left is taken over in the same page', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  for (const key of ['x', 'y', 'z']) {
+    const { db, persistence } = await page(disk, { shareConnection: false }, false, browser)
+    void client.set(client.ref(db, `list/${key}`), 1).catch(nobodyHears)
+    await persistence.stop()
+  }
+  const next = await page(disk, { shareConnection: false }, false, browser)
+  await seen(next.db, client.ref(next.db, 'list/y')).until(1)
+  client.goOnline(next.db)
+  await client.set(client.ref(next.db, 'done'), true)
+  expect(await server.rest(ns, 'GET', '/list')).toEqual({ x: 1, y: 1, z: 1 })
+})
+
 test('increments from before a reload act on what is on disk', async () => {
   const disk = disks()
   await server.rest(ns, 'PUT', '/a', { n: 5, rooms: { x: { count: 7, text: 't' } } })
