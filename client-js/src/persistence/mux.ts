@@ -49,6 +49,11 @@ export class Mux {
     client?.connection.remove(client)
   }
 
+  /** Closes the connections whose names begin so. */
+  closeAll(prefix: string): void {
+    for (const id of [...this.clients.keys()]) if (id.startsWith(prefix)) this.close(id)
+  }
+
   /** Ends all connections. */
   stop(): void {
     for (const connection of [...this.connections]) connection.stop()

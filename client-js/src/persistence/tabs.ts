@@ -177,7 +177,7 @@ export class Tabs {
       text => (own ? this.down(key, text) : this.tell({ kind: 'down', socket: key, text })),
       () => (own ? this.ended(key) : this.tell({ kind: 'end', socket: key }))
     )
-    if (!own) this.watch(tab, key)
+    if (!own) this.watch(tab)
   }
 
   // take passes on a message of a tab, or tells the tab that it has no connection any more.
@@ -186,13 +186,13 @@ export class Tabs {
   }
 
   // watch waits for the lock of a tab: once it is granted, the tab is gone.
-  private watch(tab: string, key: string): void {
-    if (this.watched.has(key)) return
-    this.watched.add(key)
+  private watch(tab: string): void {
+    if (this.watched.has(tab)) return
+    this.watched.add(tab)
     const { signal } = this.closing
     const gone = () => {
-      this.watched.delete(key)
-      this.mux?.close(key)
+      this.watched.delete(tab)
+      this.mux?.closeAll(`${tab} `)
     }
     this.locks.request(`${this.name} ${tab}`, { signal }, gone).catch(() => {})
   }

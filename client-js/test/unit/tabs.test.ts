@@ -8,6 +8,9 @@ import { Browser } from '../support/locks.js'
 
 const ADDRESS = 'ws://localhost/.ws?v=5&ns=demo'
 
+/** The locks that tabs have asked for. */
+let asked: string[]
+
 /** A tab of a browser, which opens sockets as a connection does. */
 interface Tab {
   tabs: Tabs
@@ -21,7 +24,14 @@ let name = ''
 const all: Tab[] = []
 
 function tab(id: string): Tab {
-  const locks = browser.tab()
+  const { request, kill } = browser.tab()
+  const locks = {
+    kill,
+    request(lock: string, ...rest: any[]) {
+      asked.push(lock)
+      return request(lock, ...rest)
+    }
+  }
   const tabs = new Tabs(name, id, FakeSocket, ADDRESS, { locks, channel: new BroadcastChannel(name) })
   const Socket = tabs.socketClass()
   const made: Tab = {
@@ -45,6 +55,7 @@ beforeEach(() => {
   browser = new Browser()
   name = `tabs ${Math.random()}`
   FakeSocket.all.length = 0
+  asked = []
 })
 afterEach(() => {
   for (const { tabs } of all.splice(0)) tabs.stop()
@@ -78,4 +89,19 @@ test('a tab that takes over names each session that has ended once', async () =>
   follower.open('s2')
   await eventually(() => expect(FakeSocket.all).toHaveLength(3))
   expect(FakeSocket.last.url).toBe(`${ADDRESS}&ls=s2`)
+})
+
+test('a tab is watched once, and all that it had ends with it', async () => {
+  const [, other] = await two()
+  for (let n = 1; n <= 3; n++) {
+    const socket = other.open()
+    await eventually(() => expect(socket.got).toHaveLength(1))
+    const plan = { t: 'd', d: { r: 1, a: 'o', b: { p: `/gone/${n}`, d: true } } }
+    socket.send(JSON.stringify(plan))
+    await eventually(() => expect(FakeSocket.last.requests('o')).toHaveLength(n))
+  }
+  expect(asked.filter(lock => lock === `${name} other`)).toHaveLength(2) // its own, and to watch it
+  other.locks.kill()
+  await eventually(() => expect(FakeSocket.last.requests('p')).toHaveLength(3))
+  expect(FakeSocket.all).toHaveLength(1)
 })
