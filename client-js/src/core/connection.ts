@@ -368,15 +368,16 @@ export class Connection implements Link {
     if (h && this.target.secure) this.host = h
     this.given = false
     this.connectedAt = clock()
-    this.watch(QUIET)
     this.handler.clock(ts - Date.now() || 0)
+    if (!this.socket) return // a listener has gone offline
+    this.watch(QUIET)
     this.authenticate()
     // Listens need not wait for the answer: the server takes requests in order, and what it
     // says to them after a refusal is not heeded.
     for (const subscription of this.all()) this.sendListen(subscription)
     this.sendAll()
     this.become('connected')
-    this.handler.connected(true)
+    if (this.state === 'connected') this.handler.connected(true)
   }
 
   /** Sends what waits, unless it has to wait for the answer to a token. */
