@@ -287,7 +287,10 @@ describe('a callback that throws', () => {
   })
 
   const mistakes = [new TypeError('mine'), new rest.DogwoodError('MINE', 'mine')]
-  const listens = { onValue: rest.onValue, onChanges: rest.onChanges } as Record<string, typeof rest.onValue>
+  const listens: Record<string, (...all: any[]) => any> = {
+    onValue: rest.onValue,
+    onChanges: rest.onChanges
+  }
   test.each(Object.keys(listens).flatMap(name => mistakes.map(error => [name, error] as const)))(
     'is reported, and %s goes on: %s',
     async (name, error) => {
@@ -302,7 +305,9 @@ describe('a callback that throws', () => {
       const next = (snapshot: rest.DataSnapshot) => {
         if (seen.push(snapshot.val()) === 1) throw error
       }
-      const stop = await listens[name]!(rest.ref(open('counted'), 'a'), next, error => cancelled.push(error))
+      const stop = await listens[name]!(rest.ref(open('counted'), 'a'), next, (error: Error) =>
+        cancelled.push(error)
+      )
       await expect.poll(() => seen).toEqual([1])
       response.write('event: put\ndata: {"path":"/","data":2}\n\n')
       await expect.poll(() => seen).toEqual([1, 2])
