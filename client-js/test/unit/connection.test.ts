@@ -138,7 +138,7 @@ test('the states are told', async () => {
   expect(states).toEqual(['offline', 'waiting', 'connecting', 'connected', 'offline'])
 })
 
-test('who goes offline when the connection is told is offline', async () => {
+test('a client that goes offline when the connection is told is offline', async () => {
   for (const path of ['.info/serverTimeOffset', '.info/connected']) {
     const told: unknown[] = []
     const stops = [
