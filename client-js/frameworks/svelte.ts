@@ -23,7 +23,9 @@ function store<T, V>(source: Source<T>, read: (snapshot: DataSnapshot<T>) => V):
       const begin = () => {
         if (ended) return
         stop = live.subscribe(show)
-        show()
+        if (ended)
+          stop() // by what was called for data that was there
+        else show()
       }
       run(shown)
       // A server that renders subscribes and ends that in the same turn: it does not listen.

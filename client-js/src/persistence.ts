@@ -90,11 +90,15 @@ export async function enablePersistence(
   const locks = (options.locks ?? globalThis.navigator?.locks) as Platform['locks']
   const Channel = (options.BroadcastChannel ?? globalThis.BroadcastChannel) as typeof BroadcastChannel
   let tabs: Tabs | undefined
+  let release = () => {}
+  const stopped = new Promise<void>(resolve => {
+    release = resolve
+  })
   if (locks && Channel && (options.shareConnection ?? !!(options.locks || globalThis.document))) {
     const Socket = target.WebSocket ?? defaultSocket()
     tabs = new Tabs(name, client, Socket, addressOf(core), { locks, channel: new Channel(name) })
     target.WebSocket = tabs.socketClass()
-  } else if (locks) void locks.request(`${name} ${client}`, () => new Promise(() => {}))
+  } else if (locks) void locks.request(`${name} ${client}`, () => stopped)
   const sizes = await storage.sizes()
   // The layers, from the application down to the server. A listener passes HeldListeners on its
   // way to the tree of views. A request passes SavedWrites, SavedViews, the connection, and
@@ -103,7 +107,7 @@ export async function enablePersistence(
   const writes = new SavedWrites(views, core, storage, client, maxWrites)
   core.link = writes
   core.listeners = new HeldListeners(core.sync, views, core.queue)
-  writes.adopt(await orphans(storage, name, locks), onRefused)
+  writes.adopt(await orphans(storage, name, locks, stopped), onRefused)
 
   const hidden = () => void (globalThis.document?.hidden && views.saveAll())
   globalThis.document?.addEventListener('visibilitychange', hidden)
@@ -129,6 +133,7 @@ export async function enablePersistence(
       tabs?.stop()
       await saved
       storage.close()
+      release() // so that the next start takes over what is left
     }
   }
 }
@@ -147,11 +152,12 @@ function addressOf({ target: { host, secure, namespace } }: Core): string {
 }
 
 // orphans are the writes of clients that are gone. The tab that gets the lock of such a
-// client keeps the lock, so that only one tab takes over its writes.
+// client keeps the lock until it is stopped, so that only one tab takes over its writes.
 async function orphans(
   storage: Storage,
   name: string,
-  locks: Platform['locks']
+  locks: Platform['locks'],
+  stopped: Promise<void>
 ): Promise<[WriteKey, WriteRecord][]> {
   const writes = await storage.writes()
   if (!locks) return writes
@@ -161,7 +167,7 @@ async function orphans(
       void locks.request(`${name} ${client}`, { ifAvailable: true }, lock => {
         if (lock) dead.add(client)
         resolve()
-        return lock ? new Promise(() => {}) : undefined
+        return lock ? stopped : undefined
       })
     })
   }

@@ -375,22 +375,23 @@ export class Wilddog extends Query {
   }
 
   /** Signs in with a token, or with a secret of the database. */
-  async authWithCustomToken(
+  authWithCustomToken(
     token: string,
     done?: (error: Error | null, auth: AuthData | null) => unknown
   ): Promise<AuthData> {
     const { db } = this.modular
-    try {
-      await signInWithToken(db, token)
-    } catch (error) {
-      done?.(error as Error, null)
-      throw error
-    }
-    const auth = { token }
-    signedIn.set(db, auth)
-    tell(db)
-    done?.(null, auth)
-    return auth
+    const promise = signInWithToken(db, token).then(() => {
+      const auth = { token }
+      signedIn.set(db, auth)
+      tell(db)
+      return auth
+    })
+    if (done)
+      promise.then(
+        auth => done(null, auth),
+        error => done(error, null)
+      )
+    return promise
   }
 
   unauth(): void {

@@ -21,18 +21,20 @@ export async function ask(core: Core, feature: string, action: string, body: Rec
   return answer.d
 }
 
-/** Resolves once there is a connection. A database that is deleted is CLOSED. */
-export function connected({ connection, states }: Core): Promise<void> {
+/** Resolves once there is a connection. Rejects when the database is refused or deleted. */
+export function connected(core: Core): Promise<void> {
+  const { connection, states } = core
   const { signal } = connection.closing
   return new Promise((resolve, reject) => {
-    const closed = () => reject(errorOf(CLOSED))
-    if (signal.aborted) return closed()
+    const { refusal } = connection
+    if (refusal) return reject(errorOf(refusal))
     if (connection.state === 'connected') return resolve()
+    const closed = () => reject(errorOf(CLOSED))
     const f = (state: string) => {
-      if (state !== 'connected') return
+      if (state !== 'connected' && state !== 'refused') return
       states.delete(f)
       signal.removeEventListener('abort', closed)
-      resolve()
+      resolve(connected(core))
     }
     states.add(f)
     signal.addEventListener('abort', closed)

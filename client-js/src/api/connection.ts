@@ -5,6 +5,7 @@ import { setLogger } from '../core/log.js'
 import { connect, signIn } from '../core/online.js'
 import type { SocketClass } from '../core/socket.js'
 import type { ConnectionState, TokenProvider } from '../core/target.js'
+import { followAuth } from './auth.js'
 import {
   type AppLike,
   type Database,
@@ -36,7 +37,7 @@ export function getDatabase<Schema = any>(
   from?: AppLike | DatabaseOptions | string,
   url?: string
 ): Database<NoInfer<Schema>> {
-  return open(Core, from, url)
+  return open(Core, from, url, followAuth)
 }
 
 /** Uses a local server. `mockUserToken` signs in with claims that are not checked. */

@@ -59,11 +59,15 @@ export function providerOf(token: string | TokenProvider): TokenProvider {
 
 let databases: Database[] = []
 
-/** The database of an app, of options or at a URL; the same one for the same arguments. */
+/**
+ * The database of an app, of options or at a URL; the same one for the same arguments. `begin` gets
+ * one that is new.
+ */
 export function open(
   Kind: new (target: Target) => Store,
   from?: AppLike | DatabaseOptions | string,
-  url?: string
+  url?: string,
+  begin?: (db: Database) => void
 ): Database {
   const known = databases.filter(({ store }) => store instanceof Kind)
   if (from === '') invalid('the database URL is empty')
@@ -81,6 +85,7 @@ export function open(
     const target = { ...options, ...parseURL(address), token: options.token ?? tokensOf(app) }
     database = new Database(app, new Kind(target), [from, address])
     databases.push(database)
+    begin?.(database)
   }
   return database
 }

@@ -118,9 +118,14 @@ class EventsWaiting<E> {
   }
 
   shift(): [E] | undefined {
-    if (this.taken < this.events.length) return [this.events[this.taken++]!]
-    this.clear()
-    return undefined
+    const { events, taken } = this
+    if (taken === events.length) return undefined
+    // Lets go of what was taken, once that is half of all, so that it takes little time.
+    if (++this.taken * 2 >= events.length) {
+      this.events = events.slice(this.taken)
+      this.taken = 0
+    }
+    return [events[taken]!]
   }
 
   private clear(): void {

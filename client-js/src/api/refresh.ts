@@ -17,7 +17,9 @@ import type { DataSnapshot } from './snapshot.js'
  */
 export function refresh<T>(query: Query<T>, have: DataSnapshot<T>): Promise<Refreshed<T>> {
   const core = checked(query).db.store as Core
-  return refreshed(query, have, known => core.sync.cached(query) ?? readIf(core, query, known))
+  const { sync, filtered } = core
+  const views = query.params.filter ? filtered : sync
+  return refreshed(query, have, known => views.cached(query) ?? readIf(core, query, known))
 }
 
 // readIf resolves with what the server has. If it is the given node, that is not sent.

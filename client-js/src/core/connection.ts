@@ -348,15 +348,14 @@ export class Connection implements Link {
       this.drop()
       // Not at once if servers redirect without end.
       if (this.wanted && this.failures < 4) this.schedule(0)
-    } else if (t === 's') {
-      this.end(noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }, d)
-    }
+    } else if (t === 's') this.end(noDatabase.test(d) ? missing(this.target) : { s: 'refused', d }, d)
   }
 
   // end stops for good: nothing is tried again before the application asks for it.
   private end(answer: Answer, reason: string, savedStay?: boolean): void {
     this.wanted = false
     this.drop()
+    this.refusal = answer // for what is called when the state is told
     this.become('refused', reason)
     say(errorOf(answer).message)
     this.refuse(answer, savedStay)
@@ -369,15 +368,16 @@ export class Connection implements Link {
     if (h && this.target.secure) this.host = h
     this.given = false
     this.connectedAt = clock()
-    this.watch(QUIET)
     this.handler.clock(ts - Date.now() || 0)
+    if (!this.socket) return // a listener has gone offline
+    this.watch(QUIET)
     this.authenticate()
     // Listens need not wait for the answer: the server takes requests in order, and what it
     // says to them after a refusal is not heeded.
     for (const subscription of this.all()) this.sendListen(subscription)
     this.sendAll()
     this.become('connected')
-    this.handler.connected(true)
+    if (this.state === 'connected') this.handler.connected(true)
   }
 
   /** Sends what waits, unless it has to wait for the answer to a token. */

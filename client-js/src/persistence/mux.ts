@@ -17,8 +17,11 @@ export class Mux {
   constructor(
     private readonly Socket: SocketClass,
     /** Without the session of an earlier connection. */
-    private readonly url: string
-  ) {}
+    private readonly url: string,
+    session?: string
+  ) {
+    if (session) this.sessions.push(session)
+  }
 
   /** Opens the connection of a tab. */
   open(id: string, deliver: (text: string) => void, end: () => void): void {
@@ -31,7 +34,6 @@ export class Mux {
     const client: TabClient = {
       deliver,
       end: ended,
-      plans: [],
       connection,
       welcomed: false,
       identified: false
@@ -45,6 +47,11 @@ export class Mux {
     const client = this.clients.get(id)
     this.clients.delete(id)
     client?.connection.remove(client)
+  }
+
+  /** Closes the connections whose names begin so. */
+  closeAll(prefix: string): void {
+    for (const id of [...this.clients.keys()]) if (id.startsWith(prefix)) this.close(id)
   }
 
   /** Ends all connections. */

@@ -1,5 +1,8 @@
 import { joiner, split } from '../core/frames.js'
+import { queryId } from '../core/params.js'
+import { formatPath, parsePath } from '../core/path.js'
 import type { SocketClass, SocketLike } from '../core/socket.js'
+import { Plans } from './plans.js'
 import { signsIn } from './user.js'
 
 const GRACE = 8_000 // for the server to answer a ping
@@ -10,8 +13,6 @@ export interface TabClient {
   readonly deliver: (text: string) => void
   /** Ends the tab's own socket. */
   readonly end: () => void
-  /** Its onDisconnect operations: action, path, data. */
-  plans: [action: string, path: string, data: unknown][]
   /** The connection that carries it. */
   connection: SharedConnection
   /** The tab has received the handshake of the server. */
@@ -30,6 +31,16 @@ interface Sent {
   readonly client: TabClient
   readonly r: number
   readonly signIn: boolean
+  /** Of a listen: its tag on this connection. */
+  readonly listen?: number
+}
+
+/** A listen of a client, which may have given it a tag. */
+interface Listen {
+  readonly client: TabClient
+  readonly path: string
+  readonly query: string
+  readonly tag?: number
 }
 
 /**
@@ -49,8 +60,8 @@ export class SharedConnection {
   private requests = 0
   private tags = 0
   private readonly sent = new Map<number, Sent>()
-  // By the tag of this connection: the client, and the tag of the client if it has one.
-  private readonly listens = new Map<number, { client: TabClient; path: string; tag?: number }>()
+  private readonly listens = new Map<number, Listen>() // by the tag of this connection
+  private readonly plans = new Plans<TabClient>()
   private timer?: ReturnType<typeof setTimeout>
 
   constructor(
@@ -121,8 +132,9 @@ export class SharedConnection {
     if (signIn && !this.isAlone(client)) client.held = []
     if (a === 'q') b.t = this.tagFor(client, b)
     else if (a === 'n') b.t = this.untag(client, b)
-    else if (a[0] === 'o') note(client, a, b)
-    this.sent.set(this.request(a, b), { client, r, signIn })
+    else if (a[0] === 'o') this.plans.note(client, a, b)
+    this.sent.set(this.request(a, b), { client, r, signIn, listen: a === 'q' ? b.t : undefined })
+    if (a === 'oc') this.plan(client, [b.p])
   }
 
   /** Asks the server for a sign of life, with the ping of a client. */
@@ -173,6 +185,7 @@ export class SharedConnection {
       const listen = this.listens.get(d.b.t)
       listen?.client.deliver(JSON.stringify({ t: 'd', d: { a: d.a, b: { ...d.b, t: listen.tag } } }))
     } else {
+      if (d.a === 'c') this.cancelled(d.b)
       this.toAll(text)
       if (d.a === 'ac') this.stop() // the connection is signed out now
     }
@@ -182,7 +195,8 @@ export class SharedConnection {
     const sent = this.sent.get(r)
     this.sent.delete(r)
     if (!sent) return
-    const { client } = sent
+    const { client, listen } = sent
+    if (listen && b.s !== 'ok') this.listens.delete(listen)
     client.deliver(JSON.stringify({ t: 'd', d: { r: sent.r, b } }))
     if (sent.signIn && client.held) this.release(client, b.s === 'ok')
   }
@@ -223,10 +237,18 @@ export class SharedConnection {
     for (const client of [...this.clients]) client.deliver(text)
   }
 
-  private tagFor(client: TabClient, body: { p: string; t?: number }): number {
+  private tagFor(client: TabClient, { p, q = {}, t }: { p: string; q?: object; t?: number }): number {
     const tag = ++this.tags
-    this.listens.set(tag, { client, path: body.p, tag: body.t })
+    this.listens.set(tag, { client, path: p, query: queryId(q), tag: t })
     return tag
+  }
+
+  // cancelled forgets listens that the server has ended. Its push has no tag.
+  private cancelled({ p, q }: { p: string; q?: object[] }): void {
+    const path = formatPath(parsePath(p))
+    const query = q ? q.map(queryId).join('$') : 'default'
+    for (const [tag, listen] of this.listens)
+      if (listen.path === path && listen.query === query) this.listens.delete(tag)
   }
 
   private untag(client: TabClient, body: { p: string; t?: number }): number | undefined {
@@ -239,18 +261,20 @@ export class SharedConnection {
   }
 
   // carryOut does what the server would do if the tab had a connection of its own.
-  private carryOut({ plans }: TabClient): void {
-    for (const [action, path, data] of plans) {
-      const planned = [...this.clients].some(other => other.plans.some(plan => plan[1] === path))
-      if (!planned) this.request('oc', { p: path, d: null })
-      this.request(action === 'om' ? 'm' : 'p', { p: path, d: data })
+  private carryOut(client: TabClient): void {
+    const plans = this.plans.take(client)
+    for (const [action, body] of plans) {
+      this.request('oc', { p: body.p, d: null })
+      this.request(action === 'om' ? 'm' : 'p', body)
     }
+    this.plan(
+      client,
+      plans.map(([, { p }]) => p)
+    )
   }
-}
 
-// note keeps track of the onDisconnect operations of a tab.
-function note(client: TabClient, action: string, { p, d }: { p: string; d: unknown }): void {
-  const below = (path: string) => `${path}/`.startsWith(p === '/' ? p : `${p}/`)
-  if (action !== 'om') client.plans = client.plans.filter(([, path]) => !below(path))
-  if (action !== 'oc') client.plans.push([action, p, d])
+  // plan leaves again what other clients had left where one has cancelled.
+  private plan(client: TabClient, paths: string[]): void {
+    for (const [action, body] of this.plans.after(client, paths)) this.request(action, body)
+  }
 }

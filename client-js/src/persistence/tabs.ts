@@ -168,14 +168,16 @@ export class Tabs {
   // ---- as the leader
 
   private admit(tab: string, key: string, url = this.url): void {
-    this.mux ??= new Mux(this.Socket, url)
+    // The connection of this tab appends the session that it had over a leader that is gone.
+    const [address, session] = url.split('&ls=')
+    this.mux ??= new Mux(this.Socket, address!, session)
     const own = tab === this.id
     this.mux.open(
       key,
       text => (own ? this.down(key, text) : this.tell({ kind: 'down', socket: key, text })),
       () => (own ? this.ended(key) : this.tell({ kind: 'end', socket: key }))
     )
-    if (!own) this.watch(tab, key)
+    if (!own) this.watch(tab)
   }
 
   // take passes on a message of a tab, or tells the tab that it has no connection any more.
@@ -184,13 +186,13 @@ export class Tabs {
   }
 
   // watch waits for the lock of a tab: once it is granted, the tab is gone.
-  private watch(tab: string, key: string): void {
-    if (this.watched.has(key)) return
-    this.watched.add(key)
+  private watch(tab: string): void {
+    if (this.watched.has(tab)) return
+    this.watched.add(tab)
     const { signal } = this.closing
     const gone = () => {
-      this.watched.delete(key)
-      this.mux?.close(key)
+      this.watched.delete(tab)
+      this.mux?.closeAll(`${tab} `)
     }
     this.locks.request(`${this.name} ${tab}`, { signal }, gone).catch(() => {})
   }

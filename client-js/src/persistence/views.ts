@@ -1,7 +1,7 @@
 import type { Core } from '../core/core.js'
 import { DogwoodError, isEnd } from '../core/errors.js'
 import type { Link } from '../core/link.js'
-import { EMPTY, type Node, nodeFromJSON } from '../core/node.js'
+import { type Node, nodeFromJSON } from '../core/node.js'
 import { queryId, wireQuery } from '../core/params.js'
 import { formatPath, overlaps, type Path } from '../core/path.js'
 import type { Spec, Subscription } from '../core/sync.js'
@@ -14,7 +14,7 @@ interface Live {
   started: boolean // the listen was sent on
   loaded: boolean // the server, or the disk, has delivered the whole view
   confirmed: boolean // no part of it comes from the disk alone
-  saved: Node
+  saved?: Node // what is on disk, or what it was when that was deleted
   /** Listeners to start when the disk has been read; undefined after that. */
   unread?: (() => void)[]
 }
@@ -56,7 +56,9 @@ export class SavedViews implements Link {
     const live = this.live.get(key)
     this.live.delete(key)
     if (live?.started) this.below.unlisten(path, id)
-    if (live?.loaded && !live.subscription.chg) void this.save([[key, live]])
+    // One that is on disk is saved again, so that the disk has when it was used.
+    if (live?.loaded && !live.subscription.chg && (this.sizes.has(key) || isChanged(live)))
+      void this.save([[key, live]])
     // Its listeners may have to wait for another view, which the caller is about to add.
     if (live) queueMicrotask(() => this.read(live))
     this.release()
@@ -94,11 +96,7 @@ export class SavedViews implements Link {
 
   /** Saves the views that have changed. */
   saveAll(): Promise<void> {
-    return this.save(
-      [...this.live].filter(
-        ([, { loaded, saved, subscription }]) => loaded && subscription.cached().node !== saved
-      )
-    )
+    return this.save([...this.live].filter(([, live]) => live.loaded && isChanged(live)))
   }
 
   private async load(subscription: Subscription): Promise<void> {
@@ -109,7 +107,6 @@ export class SavedViews implements Link {
       started: false,
       loaded: false,
       confirmed: false,
-      saved: EMPTY,
       unread: []
     }
     this.live.set(key, live)
@@ -233,5 +230,7 @@ export class SavedViews implements Link {
     return surplus
   }
 }
+
+const isChanged = ({ saved, subscription }: Live): boolean => subscription.cached().node !== saved
 
 const keyOf = (path: Path, id: string): string => `${formatPath(path)} ${id}`

@@ -148,7 +148,7 @@ export class SavedWrites implements Link {
    */
   adopt(writes: readonly [WriteKey, WriteRecord][], onRefused: OnRefused): void {
     const { core } = this
-    for (const [key, record] of [...writes].sort((a, b) => a[1][0] - b[1][0])) {
+    for (const [key, record] of inOrder(writes)) {
       const [time, action, text] = record
       if (action === TRANSACTION) {
         const tell = () => onRefused(lost(time), JSON.parse(text).p)
@@ -171,6 +171,22 @@ export class SavedWrites implements Link {
       })
     }
   }
+}
+
+// inOrder has writes by the time when they were made, but those of one client by their numbers: a clock
+// may go back.
+function inOrder(writes: readonly [WriteKey, WriteRecord][]): [WriteKey, WriteRecord][] {
+  const latest = new Map<string, number>()
+  const timed = [...writes]
+    .sort(([[, a]], [[, b]]) => a - b)
+    .map(write => {
+      const [[client, n], [time]] = write
+      const line = `${client} ${n < 0}` // notes have numbers of their own
+      const after = Math.max(time, latest.get(line) ?? time)
+      latest.set(line, after)
+      return [after, write] as const
+    })
+  return timed.sort(([a], [b]) => a - b).map(([, write]) => write)
 }
 
 const lost = (time: number): DogwoodError =>

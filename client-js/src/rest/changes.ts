@@ -3,6 +3,7 @@ import type { Unsubscribe } from '../api/listen.js'
 import { DatabaseReference, type Query } from '../api/reference.js'
 import { DataSnapshot } from '../api/snapshot.js'
 import { DogwoodError } from '../core/errors.js'
+import { guard } from '../core/events.js'
 import { nodeFromJSON } from '../core/node.js'
 import { checkCallback } from '../core/validate.js'
 import { type RestStore, restQuery } from './store.js'
@@ -50,14 +51,16 @@ export function onChanges(
             resolve(stop)
             for (const [at, value] of valuesOf(message))
               if (!stopped)
-                callback(new DataSnapshot(nodeFromJSON(value), new DatabaseReference(db, [...path, ...at])))
+                guard(() =>
+                  callback(new DataSnapshot(nodeFromJSON(value), new DatabaseReference(db, [...path, ...at])))
+                )
           }
         } catch (error) {
           // A failure that may be temporary is tried again.
           if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !stopped) {
             stop()
             reject(error)
-            if (begun) cancel?.(error)
+            if (begun) guard(() => cancel?.(error))
           }
         }
         if (!stopped) await pauseAfter(failures)

@@ -4,6 +4,7 @@ import type { Query } from '../api/reference.js'
 import { DataSnapshot } from '../api/snapshot.js'
 import { withPath } from '../core/change.js'
 import { DogwoodError } from '../core/errors.js'
+import { guard } from '../core/events.js'
 import { EMPTY, nodeFromJSON } from '../core/node.js'
 import { type Path, parsePath } from '../core/path.js'
 import { checkCallback } from '../core/validate.js'
@@ -49,14 +50,14 @@ export function onValue<T>(
           clearTimeout(late)
           if (stopped) return
           if (options?.onlyOnce) stop()
-          callback(snapshot)
+          guard(() => callback(snapshot))
         }
       } catch (error) {
         problem = (error as Error).message.replace(/^UNAVAILABLE: /, '')
         // A failure that may be temporary is tried again.
         if (error instanceof DogwoodError && error.code !== 'UNAVAILABLE' && !stopped) {
           stop()
-          if (typeof cancel === 'function') cancel(error)
+          if (typeof cancel === 'function') guard(() => cancel(error))
         }
       }
       if (!stopped) await pauseAfter(failures)

@@ -233,7 +233,7 @@ describe('without a component', () => {
 
   test('Svelte: subscribers of a store share what it has, and the last one ends it', async () => {
     const { liveValue } = await import('../../frameworks/svelte.js')
-    const { deleteDatabase, getDatabase, ref } = await import('../../src/index.js')
+    const { deleteDatabase, get, getDatabase, onValue, ref } = await import('../../src/index.js')
     const db = getDatabase(server.url('rooms'))
     const title = liveValue<string>(ref(db, 'rooms/lobby/title'))
     const seen: unknown[][] = [[], []]
@@ -251,6 +251,19 @@ describe('without a component', () => {
     )
     second()
     second()
+    await eventually(async () => expect(await listens()).toBe(0))
+    // What another listener has comes while the store subscribes.
+    const other = liveValue<string>(ref(db, 'rooms/lobby/title'))
+    const stop = onValue(ref(db, 'rooms/lobby/title'), () => {})
+    await get(ref(db, 'rooms/lobby/title'))
+    const third: unknown[] = []
+    const once = other.subscribe(({ value }) => {
+      third.push(value)
+      if (value) once()
+    })
+    await new Promise(resolve => setTimeout(resolve))
+    expect(third).toEqual([undefined, 'Hall'])
+    stop()
     await eventually(async () => expect(await listens()).toBe(0))
     title.subscribe(() => {})()
     await new Promise(resolve => setTimeout(resolve))

@@ -138,6 +138,23 @@ test('the states are told', async () => {
   expect(states).toEqual(['offline', 'waiting', 'connecting', 'connected', 'offline'])
 })
 
+test('a client that goes offline when the connection is told is offline', async () => {
+  for (const path of ['.info/serverTimeOffset', '.info/connected']) {
+    const told: unknown[] = []
+    const stops = [
+      onValue(ref(db, '.info/connected'), snapshot => told.push(snapshot.val())),
+      path === '.info/connected'
+        ? onConnectionState(db, state => state === 'connected' && goOffline(db))
+        : onValue(ref(db, path), snapshot => snapshot.exists() && goOffline(db))
+    ]
+    await connected()
+    expect(connectionState(db)).toBe('offline')
+    expect(told.at(-1)).toBe(false)
+    expect(FakeSocket.last.closed).toBe(true)
+    for (const stop of stops) stop()
+  }
+})
+
 test('the server may send the client elsewhere, or away', async () => {
   const socket = await connected()
   socket.receive({ t: 'c', d: { t: 'r', d: 'other:9000' } })

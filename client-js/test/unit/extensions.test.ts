@@ -276,6 +276,41 @@ test('a server without these is asked for none of them', async () => {
   live.deleteDatabase(db)
 })
 
+test('a database that is refused answers all of them', async () => {
+  const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const db = live.getDatabase({ databaseURL: 'http://localhost:9000?ns=away', WebSocket: FakeSocket })
+  const place = live.ref(db, 'a')
+  FakeSocket.all.length = 0
+  const read = live.get(place)
+  await expect.poll(() => FakeSocket.all.length).toBe(1)
+  FakeSocket.last.greet()
+  FakeSocket.last.answer(1, 'ok', 1)
+  const have = await read
+  const ask = () =>
+    [
+      live.getCount(place),
+      live.getAll(db, [place]),
+      live.getPage(place),
+      live.pages(place).next(),
+      live.explain(place),
+      live.explainSet(place, 1),
+      live.setReturning(place, 1),
+      live.updateReturning(place, { b: 1 }),
+      live.onDisconnectIf(place, 'b', 1).remove(),
+      live.refresh(place, have)
+    ].map(answer => expect(answer).rejects.toMatchObject({ code: 'REFUSED' }))
+  FakeSocket.last.onclose()
+  const asked = ask()
+  live.onConnectionState(db, state => state === 'refused' && asked.push(...ask()))
+  await expect.poll(() => FakeSocket.all.length, { timeout: 60_000 }).toBe(2)
+  FakeSocket.last.receive({ t: 'c', d: { t: 's', d: 'banned' } })
+  await Promise.all([...asked, ...ask()])
+  expect(asked).toHaveLength(20)
+  live.deleteDatabase(db)
+  await expect(live.getCount(place)).rejects.toMatchObject({ code: 'CLOSED' })
+  warned.mockRestore()
+})
+
 describe('a conditional read on the wire', () => {
   const sockets = FakeSocket.all
   /** A database that has read 1 from a server with features. */

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   type Database,
@@ -110,4 +112,23 @@ test('a loop begins with all children, and ends when too many events wait', asyn
       for await (const { type } of loop) expect(type).toBe('child_changed')
     })()
   ).rejects.toMatchObject({ code: 'OVERFLOW' })
+})
+
+test('a loop that never has taken all holds no event that it has taken', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const loop = events(ref(db, 'list'))
+  const first = loop.next()
+  await soon()
+  const taken: WeakRef<object>[] = []
+  const take = async (next: ReturnType<typeof loop.next>) => void taken.push(new WeakRef((await next).value!))
+  socket.push('d', { p: 'list', d: { a: 0, b: 0 } })
+  await take(first)
+  for (let n = 1; n <= 50; n++) {
+    socket.push('m', { p: 'list', d: { a: n } })
+    await take(loop.next())
+  }
+  await soon()
+  collect()
+  expect(taken.slice(1, 40).filter(event => event.deref())).toEqual([])
 })

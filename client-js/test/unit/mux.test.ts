@@ -93,6 +93,89 @@ test('a tab that goes stops listening, and its plans are carried out', () => {
   expect(upper.requests('p').map(({ b }) => b)).toEqual([{ p: '/online/one', d: false }])
 })
 
+test('a listen that the server has refused or ended is no more', () => {
+  const [one] = two()
+  const query = { l: 1, vf: 'l' }
+  for (const end of [
+    () => upper.answer(upper.requests('q').at(-1).r, 'permission_denied'),
+    () => upper.push('c', { p: 'a', q: [query] })
+  ]) {
+    one.send('q', { p: '/a', q: query, t: 1, h: '' })
+    end()
+    one.send('q', { p: '/a', q: query, t: 1, h: '' })
+    upper.answer(upper.requests('q').at(-1).r)
+    one.send('n', { p: '/a', q: query, t: 1 })
+    expect(upper.requests('n').at(-1).b.t).toBe(upper.requests('q').at(-1).b.t)
+  }
+  one.send('q', { p: '/a', h: '' })
+  upper.push('c', { p: 'a', q: [query] })
+  one.send('n', { p: '/a' })
+  expect(upper.requests('n').at(-1).b.t).toBe(upper.requests('q').at(-1).b.t)
+  upper.sent.length = 0
+  mux.close('one')
+  expect(upper.requests('n')).toEqual([])
+})
+
+/** What a socket was asked about onDisconnect operations, and to write. */
+const planned = (socket: FakeSocket): unknown[] =>
+  socket.sent.filter(({ t, d }) => t === 'd' && /^(o.?|p|m)$/.test(d.a)).map(({ d }) => [d.a, d.b.p, d.b.d])
+
+test('what a tab cancels stays planned for the others, in their order', () => {
+  const [one, other] = two()
+  one.send('o', { p: '/online/ana', d: false })
+  other.send('o', { p: '/online', d: { ana: 1, bo: 2 } })
+  one.send('o', { p: '/online/bo', d: 3 })
+  other.send('o', { p: '/elsewhere', d: 4 })
+  upper.sent.length = 0
+  one.send('oc', { p: '/online/ana', d: null })
+  expect(planned(upper)).toEqual([
+    ['oc', '/online/ana', null],
+    ['o', '/online', { ana: 1, bo: 2 }],
+    ['o', '/online/bo', 3]
+  ])
+  upper.sent.length = 0
+  other.send('oc', { p: '/online', d: null })
+  one.send('oc', { p: '/online/bo', d: null })
+  expect(planned(upper)).toEqual([
+    ['oc', '/online', null],
+    ['o', '/online/bo', 3],
+    ['oc', '/online/bo', null]
+  ])
+})
+
+test('what is carried out for a tab that goes takes nothing from the others', () => {
+  const [one, other] = two()
+  one.send('o', { p: '/rooms/r/ana', d: null })
+  one.send('o', { p: '/rooms/r/count', d: 0 })
+  other.send('om', { p: '/rooms/r/ana', d: { 'tabs/b': null } })
+  other.send('o', { p: '/rooms/r/count', d: 1 })
+  upper.sent.length = 0
+  mux.close('one')
+  expect(planned(upper)).toEqual([
+    ['oc', '/rooms/r/ana', null],
+    ['p', '/rooms/r/ana', null],
+    ['oc', '/rooms/r/count', null],
+    ['p', '/rooms/r/count', 0],
+    ['om', '/rooms/r/ana', { 'tabs/b': null }],
+    ['o', '/rooms/r/count', 1]
+  ])
+})
+
+test('of what is cancelled in part, the other parts are carried out', () => {
+  const [one] = two()
+  one.send('o', { p: '/a', d: { b: { x: 1, y: 2, '.priority': 5 }, c: 3, leaf: { '.sv': 'timestamp' } } })
+  one.send('om', { p: '/', d: { 'm/b': 1, n: 2 } })
+  one.send('o', { p: '/gone', d: null })
+  for (const p of ['/a/b/x', '/a/leaf/z', '/m', '/gone/x']) one.send('oc', { p, d: null })
+  one.send('om', { p: '/', d: { n: 4 } })
+  upper.sent.length = 0
+  mux.close('one')
+  expect(planned(upper).filter(([action]: any) => action !== 'oc')).toEqual([
+    ['m', '/a', { 'b/y': 2, c: 3, leaf: { '.sv': 'timestamp' } }],
+    ['m', '/', { n: 4 }]
+  ])
+})
+
 test('the last tab closes the connection', () => {
   const [one, other] = two()
   mux.close(one.id)

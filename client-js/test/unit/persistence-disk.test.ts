@@ -82,6 +82,28 @@ test('the ids of writes have no gaps, which the server would have to remember', 
   expect(ids).toEqual(['1', '2', '3'])
 })
 
+test('writes are taken over in the order in which a client made them, whatever its clock', async () => {
+  const disk = new IDBFactory()
+  FakeSocket.all.length = 0
+  const left = await played(disk)
+  client.goOffline(left.db)
+  const clock = vi.spyOn(Date, 'now')
+  for (const [time, path] of [
+    [2000, 'a'],
+    [1000, 'b'],
+    [3000, 'c']
+  ] as const) {
+    clock.mockReturnValue(time)
+    void client.set(client.ref(left.db, path), time).catch(nobodyHears)
+  }
+  clock.mockRestore()
+  await left.persistence.flush()
+  await played(disk)
+  const socket = await greeted()
+  await eventually(() => expect(socket.requests('p')).toHaveLength(3))
+  expect(socket.requests('p').map(({ b }) => b.p)).toEqual(['/a', '/b', '/c'])
+})
+
 test('unanswered writes, sent or taken over, are forgotten as well', async () => {
   const disk = new IDBFactory()
   const left = await played(disk)

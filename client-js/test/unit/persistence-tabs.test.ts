@@ -89,6 +89,36 @@ test('the plans of a tab that is killed are carried out', async () => {
   await values.until(false)
 })
 
+test('tabs do not take plans from each other, at the same place or below', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  const one = await page(disk, {}, true, browser)
+  const two = await page(disk, {}, true, browser)
+  const three = await page(disk, {}, true, browser)
+  await server.rest(ns, 'PUT', '/', { online: true, room: { ana: { a: 1, b: 1 } } })
+  const plan = (tab: Tab, path: string) => client.onDisconnect(client.ref(tab.db, path))
+  for (const tab of [one, two]) await plan(tab, 'online').set(false)
+  await plan(two, 'online').cancel()
+  await plan(three, 'room/ana').update({ a: 2 })
+  await plan(two, 'room/ana/b').set(2)
+  await three.persistence.stop()
+  await client.set(client.ref(two.db, 'done'), true)
+  expect(await server.rest(ns, 'GET', '/')).toEqual({
+    done: true,
+    online: true,
+    room: { ana: { a: 2, b: 1 } }
+  })
+  two.crash()
+  one.crash() // it has the connection
+  await eventually(async () =>
+    expect(await server.rest(ns, 'GET', '/')).toEqual({
+      done: true,
+      online: false,
+      room: { ana: { a: 2, b: 2 } }
+    })
+  )
+})
+
 test('a tab that has the connection comes back to it from being offline', async () => {
   const disk = disks()
   const browser = new Browser()

@@ -80,6 +80,21 @@ test('writes on disk wait over a refused token for the next sign-in', async () =
   warned.mockRestore()
 })
 
+test('what a stopped database has left is taken over in the same page', async () => {
+  const disk = disks()
+  const browser = new Browser()
+  for (const key of ['x', 'y', 'z']) {
+    const { db, persistence } = await page(disk, { shareConnection: false }, false, browser)
+    void client.set(client.ref(db, `list/${key}`), 1).catch(nobodyHears)
+    await persistence.stop()
+  }
+  const next = await page(disk, { shareConnection: false }, false, browser)
+  await seen(next.db, client.ref(next.db, 'list/y')).until(1)
+  client.goOnline(next.db)
+  await client.set(client.ref(next.db, 'done'), true)
+  expect(await server.rest(ns, 'GET', '/list')).toEqual({ x: 1, y: 1, z: 1 })
+})
+
 test('increments from before a reload act on what is on disk', async () => {
   const disk = disks()
   await server.rest(ns, 'PUT', '/a', { n: 5, rooms: { x: { count: 7, text: 't' } } })
@@ -288,4 +303,31 @@ test('after clear, nothing is left for the next user', async () => {
   const values = seen(second.db, client.ref(second.db, 'a'))
   await second.persistence.flush()
   expect(values.all).toEqual([])
+})
+
+test('after clear, a listener that ends puts nothing back on disk', async () => {
+  const disk = disks()
+  await server.rest(ns, 'PUT', '/', { a: 1, b: 1 })
+  const first = await page(disk)
+  const at = (path: string) => client.ref(first.db, path)
+  const [a, b] = [seen(first.db, at('a')), seen(first.db, at('b'))]
+  await Promise.all([a.until(1), b.until(1)])
+  await first.persistence.clear()
+  await client.set(at('b'), 2) // what changes is of the next user
+  a.stop()
+  b.stop()
+  await first.persistence.stop()
+  const second = await page(disk, {}, false)
+  const values = seen(second.db, client.ref(second.db, 'a'))
+  await seen(second.db, client.ref(second.db, 'b')).until(2)
+  expect(values.all).toEqual([])
+})
+
+test('a view without data is saved, too', async () => {
+  const disk = disks()
+  const first = await page(disk)
+  await seen(first.db, client.ref(first.db, 'a')).until(null)
+  await first.persistence.stop()
+  const second = await page(disk, {}, false)
+  await seen(second.db, client.ref(second.db, 'a')).until(null)
 })

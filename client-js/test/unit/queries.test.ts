@@ -77,6 +77,21 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
       for (const stop of stops) stop()
     })
 
+    test('a filter counts when it is read again, whoever listens', async () => {
+      const list = ref(open(), 'list')
+      let seen = ''
+      const stop = onValue(list, s => void (seen = keysOf(s)))
+      await put('/list', { a: 3, b: 7 })
+      await shows(() => seen, 'a b')
+      const big = query(list, where('data.val() > 5'))
+      const have = await get(big)
+      expect(await api.refresh(big, have)).toEqual({ snapshot: have, changed: false })
+      await put('/list/c', 9)
+      await shows(() => seen, 'a b c')
+      expect(keysOf((await api.refresh(big, have)).snapshot)).toBe('b c')
+      stop()
+    })
+
     test('changes come without a view', async () => {
       const list = ref(open(), 'list')
       const seen: string[] = []

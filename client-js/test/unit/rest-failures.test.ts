@@ -267,6 +267,56 @@ describe('a server that says nothing', () => {
   })
 })
 
+describe('a callback that throws', () => {
+  let reported: unknown[]
+
+  beforeEach(() => {
+    reported = []
+    const { setTimeout } = globalThis
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((f: () => void, ms?: number) =>
+      setTimeout(() => {
+        try {
+          f()
+        } catch (error) {
+          reported.push(error)
+        }
+      }, ms)) as any)
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  const mistakes = [new TypeError('mine'), new rest.DogwoodError('MINE', 'mine')]
+  const listens: Record<string, (...all: any[]) => any> = {
+    onValue: rest.onValue,
+    onChanges: rest.onChanges
+  }
+  test.each(Object.keys(listens).flatMap(name => mistakes.map(error => [name, error] as const)))(
+    'is reported, and %s goes on: %s',
+    async (name, error) => {
+      let asked = 0
+      answers.counted = answer => {
+        asked++
+        answer.setHeader('x-dogwood-extensions', 'changes')
+        answers.stream!(answer)
+      }
+      const seen: unknown[] = []
+      const cancelled: unknown[] = []
+      const next = (snapshot: rest.DataSnapshot) => {
+        if (seen.push(snapshot.val()) === 1) throw error
+      }
+      const stop = await listens[name]!(rest.ref(open('counted'), 'a'), next, (error: Error) =>
+        cancelled.push(error)
+      )
+      await expect.poll(() => seen).toEqual([1])
+      response.write('event: put\ndata: {"path":"/","data":2}\n\n')
+      await expect.poll(() => seen).toEqual([1, 2])
+      stop()
+      expect([reported, cancelled, asked]).toEqual([[error], [], 1])
+    }
+  )
+})
+
 test('a connection is used for one request after the other', async () => {
   const sockets = new Set()
   answers.whole = answer => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import Wilddog, { type Snapshot } from '../../src/wilddog.js'
 import { freshNamespace, Server } from '../support/server.js'
 
@@ -78,6 +78,23 @@ test('queries and limit', async () => {
   expect(await keys(ref.limit(2))).toEqual(['b', 'c'])
   expect(await keys(ref.orderByValue().startAt(2))).toEqual(['b', 'c'])
   expect(await keys(ref.orderByKey().endAt('b').limitToFirst(1))).toEqual(['a'])
+})
+
+test('a refused token goes to the callback, and is no unhandled rejection', async () => {
+  const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const unhandled = vi.fn()
+  const before = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', unhandled)
+  const told = await new Promise<unknown[]>(resolve => {
+    open('t').authWithCustomToken('bogus.token.here', (...all) => resolve(all))
+  })
+  await new Promise(resolve => setTimeout(resolve))
+  process.removeAllListeners('unhandledRejection')
+  for (const listener of before) process.on('unhandledRejection', listener)
+  warned.mockRestore()
+  expect(told).toEqual([expect.objectContaining({ code: 'INVALID_TOKEN' }), null])
+  expect(unhandled).not.toHaveBeenCalled()
+  await expect(open('t').authWithCustomToken('')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
 })
 
 test('transactions, disconnects and sign-in', async () => {
