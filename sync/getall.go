@@ -59,7 +59,7 @@ func (d *Database) GetAll(ctx context.Context, lookups []Lookup) (all Findings, 
 		return all, TooManyLookups()
 	}
 	err = d.snapshot(func(tx *store.Tx) error {
-		tx.Interrupt, tx.Looked = ctx.Err, &tree.Spending{Most: tree.MaxLooked}
+		tx.Interrupt, tx.Looked = ctx.Err, &tree.Looks{Most: tree.MaxLooked}
 		f := finder{db: d, ctx: ctx, tx: tx, rules: d.rules.Load(), bytes: d.options.MaxRead, keys: MaxLookupKeys, values: make(map[place]tree.Node)}
 		all = Findings{Revision: tx.Revision(), Found: make([]Found, len(lookups))}
 		if len(lookups) > 0 {

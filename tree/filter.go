@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -16,7 +17,7 @@ type Filter interface {
 	// The caller must not modify the result.
 	Needs() []Need
 	// Match reports whether the filter matches the child of a node, and how much was spent to find that
-	// out (see Spending). If that would be more than most, spent is, and matches means nothing.
+	// out (see Looks). If that would be more than most, spent is, and matches means nothing.
 	Match(data Reader, parent Path, key string, most int) (matches bool, spent int, err error)
 }
 
@@ -40,18 +41,16 @@ type Looks struct {
 	Data   Reader
 	Path   Path
 	Filter Filter // nil: it matches everything
-	// Shared is what they spend together with others; nil: they have MaxLooked for themselves.
-	Shared *Spending
+	// Spent is bytes of text, of the filter for each child too, and steps of regular expressions, with 4
+	// for each. Most is the most that may be spent; 0: MaxLooked. If Shared is not nil, its Spent and Most
+	// count instead.
+	Spent, Most int
+	Shared      *Looks
 
-	n   int
-	own Spending
+	n int
 }
 
-// A Spending is what filters have spent, and the most that they may spend together: bytes of text, of
-// the filter for each child too, and steps of regular expressions, each of which counts 4.
-type Spending struct{ Spent, Most int }
-
-// MaxLooked is the Spending of one read. It takes a second or so. A read keeps its place until its
+// MaxLooked is what one read may spend. It takes a second or so. A read keeps its place until its
 // end, and others wait for it.
 const MaxLooked = 128 << 20
 
@@ -76,7 +75,7 @@ func (l *Looks) AtChild(key string, child Node) (bool, error) {
 }
 
 func (l *Looks) match(data Reader, p Path, key string) (bool, error) {
-	total := l.spending()
+	total := l.Total()
 	if l.n++; total.Spent > total.Most {
 		return false, &LooksError{Most: l.n, Text: true}
 	}
@@ -87,16 +86,14 @@ func (l *Looks) match(data Reader, p Path, key string) (bool, error) {
 	return ok, err
 }
 
-func (l *Looks) spending() *Spending {
+// Total returns the looks whose Spent and Most count.
+func (l *Looks) Total() *Looks {
 	if l.Shared != nil {
 		return l.Shared
 	}
-	l.own.Most = MaxLooked
-	return &l.own
+	l.Most = cmp.Or(l.Most, MaxLooked)
+	return l
 }
-
-// Spent returns what the looks, and those that share their bound, have spent.
-func (l *Looks) Spent() int { return l.spending().Spent }
 
 // A LooksError says that a read with a filter has looked at as many children as it may, or at
 // as much of them. It is never answered with those that were found so far.

@@ -193,7 +193,7 @@ func (q Query) EntriesBy(n Node, looks *Looks) (entries []Entry, err error) {
 
 // unbounded returns looks at children that are at hand, as many as there are.
 func (q Query) unbounded() *Looks {
-	return &Looks{Filter: q.Filter, Shared: &Spending{Most: math.MaxInt}}
+	return &Looks{Filter: q.Filter, Most: math.MaxInt}
 }
 
 // Cut applies the query's limit to entries in query order.

@@ -15,8 +15,7 @@ import (
 const (
 	MaxFilter = 4 << 10 // bytes of text
 
-	// What a filter may spend at one child. One that spends more does not match it. A write waits for
-	// at least one look of a view that sees it, and a read may end in the middle of any.
+	// Bounds of a look at one child. A filter that would spend more does not match it.
 	MaxLookText  = 256 << 10 // bytes of one text of the child
 	MaxLookSpent = 8 << 20   // bytes of texts; of those that a regular expression looks at, 32 for each
 	MaxLookSteps = 1 << 20   // of regular expressions

@@ -30,7 +30,7 @@ func (b *Batch) boundGroups() error {
 	if !b.Rules.Limited() {
 		return nil
 	}
-	m := &meter{tx: b.Tx, most: b.PublishRows, looks: &tree.Spending{Most: maxSpent}}
+	m := &meter{tx: b.Tx, most: b.PublishRows, looks: &tree.Looks{Most: maxSpent}}
 	m.run()
 	defer m.stop()
 	for g := range b.hub.All() {

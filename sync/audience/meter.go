@@ -35,7 +35,7 @@ type meter struct {
 	rows      int // read so far, when the meter does not run
 	start     int // rows that the transaction had read without these, when it does
 	interrupt func() error
-	looks     *tree.Spending // of the filters of the change
+	looks     *tree.Looks // of the filters of the change
 }
 
 func (m *meter) run() {

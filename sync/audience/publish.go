@@ -81,7 +81,7 @@ type Change struct {
 
 	entries  map[entryKey]lookedUp          // of children, when there are many views to ask for them
 	filtered map[childKey]*expression.Child // the children that filters have looked at
-	looks    *tree.Spending                 // of all filters; nil if there are no views
+	looks    *tree.Looks                    // of all filters; nil if there are no views
 
 	meter *meter // of what is read; nil if there are no views
 
@@ -141,7 +141,7 @@ func (p *Change) before() error {
 	if len(p.visits) == 0 {
 		return nil
 	}
-	p.looks = &tree.Spending{Most: maxSpent}
+	p.looks = &tree.Looks{Most: maxSpent}
 	p.meter = &meter{tx: p.Tx, most: p.PublishRows, looks: p.looks}
 	p.meter.run()
 	defer p.meter.stop()

@@ -256,7 +256,7 @@ func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []
 	if len(touched) > 0 {
 		known = slices.DeleteFunc(slices.Clone(known), func(e tree.Entry) bool { return touched[e.Key] })
 	}
-	looks := tree.Looks{Data: tx, Path: p, Filter: q.Filter, Shared: &tree.Spending{Most: maxSpent}}
+	looks := tree.Looks{Data: tx, Path: p, Filter: q.Filter, Shared: &tree.Looks{Most: maxSpent}}
 	for key := range touched {
 		v, exists, err := tx.Indexes().Value(p.Child(key), q.Order())
 		if err != nil {

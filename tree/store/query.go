@@ -42,8 +42,7 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	case !r.exists() || r.tag == tagBlob:
 		return nil, nil
 	case r.tag == tagPacked:
-		looks := rd.looks(p, q)
-		return looks.among(r.node.Get(rest), q)
+		return rd.among(r.node.Get(rest), p, q)
 	case q.Order() == tree.ByKey:
 		return rd.take(p, q, rd.byKey(r.id, q))
 	}
@@ -127,30 +126,26 @@ func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.N
 	return rd.load(child, limit)
 }
 
-// looks are those of a read through the filter of a query, if it has one. A read that is brief ends
-// with ErrLong if they take long.
-type looks struct {
-	tree.Looks
-	tx *Tx
+// looks returns those of a read through the filter of a query, if it has one.
+func (rd reader) looks(p tree.Path, q tree.Query) tree.Looks {
+	return tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Shared: rd.tx.Looked}
 }
 
-func (rd reader) looks(p tree.Path, q tree.Query) looks {
-	return looks{tree.Looks{Data: rd.tx, Path: p, Filter: q.Filter, Shared: rd.tx.Looked}, rd.tx}
-}
-
-func (l *looks) at(key string) (bool, error) {
-	ok, err := l.Looks.At(key)
-	return ok, cmp.Or(err, l.brief())
+// look looks at a child. A read that is brief ends with ErrLong if looks take long.
+func (rd reader) look(l *tree.Looks, key string) (bool, error) {
+	ok, err := l.At(key)
+	return ok, cmp.Or(err, rd.lookedBriefly(l))
 }
 
 // among returns the entries of a query among the children of a node that is at hand.
-func (l *looks) among(n tree.Node, q tree.Query) ([]tree.Entry, error) {
-	entries, err := q.EntriesBy(n, &l.Looks)
-	return entries, cmp.Or(err, l.brief())
+func (rd reader) among(n tree.Node, p tree.Path, q tree.Query) ([]tree.Entry, error) {
+	looks := rd.looks(p, q)
+	entries, err := q.EntriesBy(n, &looks)
+	return entries, cmp.Or(err, rd.lookedBriefly(&looks))
 }
 
-func (l *looks) brief() error {
-	if l.tx.brief > 0 && l.Filter != nil && l.Spent() > briefLooked {
+func (rd reader) lookedBriefly(l *tree.Looks) error {
+	if rd.tx.brief > 0 && l.Filter != nil && l.Total().Spent > briefLooked {
 		return ErrLong
 	}
 	return nil
@@ -165,7 +160,7 @@ func (rd reader) take(p tree.Path, q tree.Query, walk iter.Seq2[tree.Entry, erro
 		if err != nil {
 			return nil, err
 		}
-		if ok, err := looks.at(e.Key); err != nil {
+		if ok, err := rd.look(&looks, e.Key); err != nil {
 			return nil, err
 		} else if !ok {
 			continue
@@ -447,7 +442,7 @@ func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry
 		if !q.InRange(e) {
 			continue
 		}
-		if ok, err := looks.at(e.Key); err != nil {
+		if ok, err := rd.look(&looks, e.Key); err != nil {
 			return nil, err
 		} else if !ok {
 			continue

@@ -45,7 +45,7 @@ type Tx struct {
 
 	// Looked is what the filters of several reads spend together; nil: each read has a bound of its own
 	// (tree.MaxLooked).
-	Looked *tree.Spending
+	Looked *tree.Looks
 
 	// Hold, if set, is asked now and then while a read takes much memory, and before it
 	// takes the memory of a large value: with all bytes that are held so far and then.

@@ -43,7 +43,7 @@ type Budget struct {
 	Long  bool // also because one text was too long
 }
 
-// Bounds are lower ones than those of a rule, for expressions of which many are evaluated; 0 stands for
+// Bounds are lower ones than those of a rule, for expressions that are evaluated often; 0 stands for
 // those of a rule.
 type Bounds struct {
 	Text  int // bytes of one text

@@ -260,7 +260,7 @@ func TestDirectAfterFailure(t *testing.T) {
 
 // TestRoomAfterFailure: a commit that the file takes at the second try counts, though the log
 // could not give back its room in between. The same goes for what is applied, and what goes
-// beside the log.
+// next to the log.
 func TestRoomAfterFailure(t *testing.T) {
 	f := newFaulty(t)
 	f.must(0, "k1")
@@ -306,7 +306,7 @@ func TestRoomAfterFailure(t *testing.T) {
 	f.close()
 }
 
-// TestUnwritable: a file that can only be read, and needs the log, holds up neither the log nor
+// TestUnwritable: a file that can only be read, and needs the log, stops neither the log nor
 // other databases, and gets its commits when it can be written to.
 func TestUnwritable(t *testing.T) {
 	f := newFaulty(t)

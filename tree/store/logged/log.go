@@ -133,8 +133,8 @@ func (l *Log) Keep() error {
 }
 
 // Release says that a file that is not open has what the log has of its database: all up to its
-// place, and void records behind it. A file whose database is open, of which it is a copy, says
-// nothing about that.
+// place, and void records behind it. A copy of a file whose database is open says nothing about
+// that.
 func (l *Log) Release(p Place) error {
 	if p.Log != l.Owner() || p.Needs || l.isOpen(p.Database) {
 		return nil
