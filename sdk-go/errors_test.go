@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/server/observe"
@@ -120,6 +121,37 @@ func TestMaxPending(t *testing.T) {
 	conn.answer(id, "ok", `""`)
 	conn.answer(conn.hear("p", "/e"), "ok", `""`)
 	want(t, <-last)
+}
+
+// TestMuchPending: writes that are more than a connection has room for are sent on it, one after the
+// other as they are taken.
+func TestMuchPending(t *testing.T) {
+	const writes, size = 70, 1 << 20
+	s := newScript(t)
+	s.slow = true
+	c := s.begin(dogwood.Options{})
+	value := strings.Repeat("x", size)
+	done := make(chan error, writes)
+	for range writes {
+		go func() { done <- c.Ref("a").Set(t.Context(), value) }()
+	}
+	for dogwood.Pending(c) < writes {
+		time.Sleep(time.Millisecond)
+	}
+	conn := s.accept("one")
+	waitConnected(t, c)
+	heard := 0
+	for range writes {
+		id := conn.hear("p", "/a")
+		conn.answer(id, "ok", `""`)
+		heard++
+	}
+	for range writes {
+		want(t, <-done)
+	}
+	if n := len(s.handshakes()); n != 1 || heard != writes {
+		t.Errorf("%d writes over %d connections", heard, n)
+	}
 }
 
 // A struct without exported fields would be written as {}, which deletes the value.

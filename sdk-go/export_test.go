@@ -31,3 +31,10 @@ func ResourceURL(url string, r ReadRequest) (string, error) {
 
 // NewWriter returns a name for a client.
 func NewWriter() string { return newWriter() }
+
+// Pending returns how many requests have no answer.
+func Pending(c *Client) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests)
+}

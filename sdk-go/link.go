@@ -16,15 +16,16 @@ const (
 	pingInterval  = 30 * time.Second // between questions to the server, which answers at once
 	silenceLimit  = 75 * time.Second // without any answer the connection is dead
 	healthyAfter  = 30 * time.Second // then attempts to connect start anew
-	maxQueuedSend = 64 << 20         // bytes that wait to be sent; beyond, the connection is of no use
+	maxQueuedSend = 64 << 20         // bytes that are being sent; beyond, requests wait for their turn
 )
 
 // A link is one connection. One goroutine of its own sends; the one that runs
 // the client receives.
 //
-// It is used once: when it is lost, the client makes another one. Its queue has
-// a bound instead of blocking, because its callers hold the client's lock; a
-// connection that takes nothing for so long is given up.
+// It is used once: when it is lost, the client makes another one. Its queue never
+// blocks, because its callers hold the client's lock. They look whether there is room
+// for a request, and the link tells them when there is again. A connection that takes
+// nothing for long is given up by its Conn.
 type link struct {
 	conn    Conn
 	began   time.Time
@@ -38,14 +39,18 @@ type link struct {
 	features    []string
 	knowsWrites bool // it knows a write again that comes a second time
 
+	drained func() // called without a lock when there is room again
+
 	mu    sync.Mutex
 	queue [][]byte
-	size  int
+	size  int           // of the queue, and of the messages that are being sent
+	full  bool          // somebody waits for room
 	wake  chan struct{} // has room for one
 }
 
-func newLink(conn Conn) *link {
+func newLink(conn Conn, drained func(*link)) *link {
 	l := &link{conn: conn, began: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1)}
+	l.drained = func() { drained(l) }
 	l.running.Go(l.write)
 	return l
 }
@@ -84,17 +89,20 @@ func (l *link) excess(msg []byte) string {
 // wait waits until nothing of a closed link is running.
 func (l *link) wait() { l.running.Wait() }
 
-// send queues a message. It never waits: what may be queued is bounded by how
-// much may be asked, and a queue beyond all reason ends the connection.
+// hasRoom reports whether there is room for a request. If not, drained is called when there is.
+func (l *link) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = l.size > maxQueuedSend
+	return !l.full
+}
+
+// send queues a message. It never waits.
 func (l *link) send(msg []byte) {
 	l.mu.Lock()
 	l.queue = append(l.queue, msg)
 	l.size += len(msg)
-	stuck := l.size > maxQueuedSend && len(l.queue) > 1
 	l.mu.Unlock()
-	if stuck {
-		l.close()
-	}
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -105,8 +113,18 @@ func (l *link) take() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.queue
-	l.queue, l.size = nil, 0
+	l.queue = nil
 	return batch
+}
+
+// sent notes that a message was sent. It reports whether somebody who waited has room now.
+func (l *link) sent(msg []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.size -= len(msg)
+	tell := l.full && l.size <= maxQueuedSend/2
+	l.full = l.full && !tell
+	return tell
 }
 
 // write sends what is queued until the link is closed.
@@ -128,6 +146,9 @@ func (l *link) write() {
 				if l.conn.Send(msg) != nil {
 					l.close()
 					return
+				}
+				if l.sent(msg) {
+					l.drained()
 				}
 			}
 		}

@@ -95,9 +95,7 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 		return nil
 	}
 	c.requests = append(c.requests, r)
-	if c.link != nil {
-		c.send(r)
-	}
+	c.sendMore()
 	return nil
 }
 
@@ -172,6 +170,33 @@ func (c *Client) sendAll() {
 			continue
 		}
 		c.requests = append(c.requests, r)
+	}
+	c.sendMore()
+}
+
+// sendOn is sendMore for a connection that has room again.
+func (c *Client) sendOn(l *link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == l {
+		c.sendMore()
+	}
+}
+
+// sendMore sends the requests that were not sent on the connection, if there is one, as far as it has
+// room. They are the last ones. The lock is held.
+func (c *Client) sendMore() {
+	if c.link == nil {
+		return
+	}
+	i := len(c.requests)
+	for i > 0 && c.requests[i-1].id == 0 {
+		i--
+	}
+	for _, r := range c.requests[i:] {
+		if !c.link.hasRoom() {
+			return
+		}
 		c.send(r)
 	}
 }

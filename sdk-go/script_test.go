@@ -20,6 +20,7 @@ type script struct {
 	conns chan *scriptConn
 	mu    sync.Mutex
 	hands []dogwood.Handshake
+	slow  bool // nothing is taken from a client before it is heard
 }
 
 func newScript(t testing.TB) *script { return &script{t: t, conns: make(chan *scriptConn)} }
@@ -28,7 +29,11 @@ func (s *script) Connect(ctx context.Context, h dogwood.Handshake) (dogwood.Conn
 	s.mu.Lock()
 	s.hands = append(s.hands, h)
 	s.mu.Unlock()
-	c := &scriptConn{t: s.t, down: make(chan string, 16), up: make(chan string, 64), closed: make(chan struct{})}
+	room := 64
+	if s.slow {
+		room = 0
+	}
+	c := &scriptConn{t: s.t, down: make(chan string, 16), up: make(chan string, room), closed: make(chan struct{})}
 	select {
 	case s.conns <- c:
 		return c, nil
