@@ -56,11 +56,12 @@ func (d *Database) Failing() bool { return d.stats.failing.Load() || d.store.Fai
 
 // Idle reports whether the database can be closed without anybody noticing, and opened again:
 // it has a file that works, which has all that was committed; there are no listeners, no
-// operations on record for a disconnect, no nodes that are to expire, and no work in the background. The caller sees to it that nothing
-// begins meanwhile.
+// operations on record for a disconnect, no nodes that are to expire, and no work in the background.
+// The caller sees to it that nothing begins meanwhile.
 //
 // Listeners and operations that wait for a disconnect keep a database open: both are state that
-// a client was promised. A node that expires is removed by an open database alone. State of the committer is asked for there.
+// a client was promised. A node that expires is removed by an open database alone. State of the
+// committer is asked for there.
 func Idle(d *Database) bool {
 	if d.options.File == "" || d.closed.Load() || d.store.ReadOnly() || d.Failing() || d.store.InPlace() != nil {
 		return false

@@ -34,6 +34,9 @@ var attacks = []attack{
 	{"unread-events", 32, followUnread},
 	{"windows", 8, listening(250, func(n int) string { return fmt.Sprintf(`{"i":".key","l":%d,"vf":"r"}`, n+1) })},
 	{"unindexed-listens", 8, listening(250, func(n int) string { return fmt.Sprintf(`{"i":"text","l":%d,"vf":"l"}`, n+1) })},
+	{"filters", 8, listening(12, func(n int) string {
+		return fmt.Sprintf(`{"i":".key","w":"key != '%d' && data.child('text').val().matches(/(a?.?){0,80}(b?.?){0,70}[0-9]$/)"}`, n)
+	})},
 	{"on-disconnects", 8, leaveWrites},
 	{"half-open-sockets", 8, openHalf},
 	{"long-polls", 16, floodPolls},
