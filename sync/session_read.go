@@ -94,6 +94,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	read := v.read(s.as())
 	read.Quota = s.quota
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
+	// The listen counts for its filter, also while its view waits to be sent.
 	l := &listen{key: key, size: len(path.Clean()) + len(raw) + query.Size(v.query)}
 	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { s.reply(cancel(path, raw, why)) })
 	if err := s.roomFor(l); err != nil {
@@ -112,7 +113,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	if r.Body.Placed && s.placing.Load() == nil {
 		tellPositions(s)
 	}
-	l.Show(v.size(), func() [][]byte { return s.firstView(l.Listener, v) })
+	l.Show(v.size()-query.Size(v.query), func() [][]byte { return s.firstView(l.Listener, v) })
 	return nil
 }
 
