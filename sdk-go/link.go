@@ -44,7 +44,7 @@ type link struct {
 	mu    sync.Mutex
 	queue [][]byte
 	size  int           // of the queue, and of the messages that are being sent
-	full  bool          // somebody waits for room
+	full  bool          // requests wait for room
 	wake  chan struct{} // has room for one
 }
 
@@ -117,7 +117,7 @@ func (l *link) take() [][]byte {
 	return batch
 }
 
-// sent notes that a message was sent. It reports whether somebody who waited has room now.
+// sent notes that a message was sent. It reports whether requests that waited have room now.
 func (l *link) sent(msg []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -95,7 +95,7 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 		return nil
 	}
 	c.requests = append(c.requests, r)
-	c.sendMore()
+	sendMore(c)
 	return nil
 }
 
@@ -171,21 +171,21 @@ func (c *Client) sendAll() {
 		}
 		c.requests = append(c.requests, r)
 	}
-	c.sendMore()
+	sendMore(c)
 }
 
 // sendOn is sendMore for a connection that has room again.
-func (c *Client) sendOn(l *link) {
+func sendOn(c *Client, l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link == l {
-		c.sendMore()
+		sendMore(c)
 	}
 }
 
 // sendMore sends the requests that were not sent on the connection, if there is one, as far as it has
 // room. They are the last ones. The lock is held.
-func (c *Client) sendMore() {
+func sendMore(c *Client) {
 	if c.link == nil {
 		return
 	}

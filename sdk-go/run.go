@@ -137,7 +137,7 @@ func (c *Client) connect(first chan<- error) (ready bool, err error) {
 	if err != nil {
 		return false, failed("connect", "", err)
 	}
-	l := newLink(conn, c.sendOn)
+	l := newLink(conn, func(l *link) { sendOn(c, l) })
 	defer c.lost(l)
 	stop := context.AfterFunc(ctx, l.close)
 	if err = c.greet(l, credential); err == nil && !stop() {
