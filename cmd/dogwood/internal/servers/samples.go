@@ -1,25 +1,39 @@
 package servers
 
 import (
-	"embed"
+	"archive/zip"
+	"bytes"
+	_ "embed"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// The data of samples are in samples, their rules in samples/rules. Both are those of
-// testdata/models; the rules of the chat also have paths for presence and typing, which the
-// demonstration shows.
+// sampleZip has the data of samples, samples/NAME.json, and their rules, samples/rules/NAME.json.
+// Both are those of testdata/models; the rules of the chat also have paths for presence and
+// typing, which the demonstration shows. They are packed from the directory samples to save room in
+// the program: go test . -run Samples -rewrite.
 //
-//go:embed samples/*.json samples/rules/*.json
-var sampleFiles embed.FS
+//go:embed samples.zip
+var sampleZip []byte
+
+// sampleFiles are the files in it.
+var sampleFiles = sync.OnceValue(func() fs.FS {
+	files, err := zip.NewReader(bytes.NewReader(sampleZip), int64(len(sampleZip)))
+	if err != nil {
+		panic(err) // it is part of the binary
+	}
+	return files
+})
 
 // sampleNames returns the names of the sample trees.
 func sampleNames() []string {
-	entries, err := sampleFiles.ReadDir("samples")
+	entries, err := fs.ReadDir(sampleFiles(), "samples")
 	if err != nil {
 		panic(err) // the directory is part of the binary
 	}
@@ -40,7 +54,7 @@ func sample(name string) (func() tree.Node, error) {
 	if !slices.Contains(sampleNames(), name) {
 		return nil, fmt.Errorf("--sample %s: there is none of that name; there are %s", name, strings.Join(sampleNames(), ", "))
 	}
-	text, err := sampleFiles.ReadFile("samples/" + name + ".json")
+	text, err := fs.ReadFile(sampleFiles(), "samples/"+name+".json")
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +64,7 @@ func sample(name string) (func() tree.Node, error) {
 
 // sampleRules returns the rules of a sample.
 func sampleRules(name string) (*rules.Ruleset, error) {
-	text, err := sampleFiles.ReadFile("samples/rules/" + name + ".json")
+	text, err := fs.ReadFile(sampleFiles(), "samples/rules/"+name+".json")
 	if err != nil {
 		return nil, err
 	}
