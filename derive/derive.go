@@ -55,7 +55,7 @@ type Result struct {
 	Timers  []Timer
 	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
 
-	Touched  []Touched // the definitions that the write meets
+	Touched  []Touches // the definitions that the write meets
 	Looked   int       // nodes that were touched or compared
 	Spent    int       // bytes of text that expressions have looked at
 	Kept     int       // places of targets at which an administrator said something else
@@ -68,13 +68,13 @@ type Result struct {
 		writes  [2]tree.ResolvedWrite
 		follow  [1]string
 		derived [1]Derived
-		touched [1]Touched
+		touched [1]Touches
 	}
 }
 
-// A Touched says how many nodes of a definition are touched. A write that only says something about
+// Touches say how many nodes of a definition are touched. A write that only says something about
 // its places touches none.
-type Touched struct {
+type Touches struct {
 	Definition *Definition
 	Nodes      int
 }
@@ -116,7 +116,7 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	r := begin(d, c)
 	defer end(r)
 	if one := touchedAlone(d, c); one != nil {
-		r.result.Touched = append(r.result.Touched, Touched{one, 1})
+		r.result.Touched = append(r.result.Touched, Touches{one, 1})
 		deriveOne(r, one)
 	} else if r.derive() == nil {
 		r.result.Touched = appendTouched(r.result.Touched, r)
@@ -131,10 +131,10 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 }
 
 // appendTouched appends the definitions that there was work for.
-func appendTouched(list []Touched, r *run) []Touched {
+func appendTouched(list []Touches, r *run) []Touches {
 	for i, def := range r.document.definitions {
 		if w := &r.work[i]; w.busy() {
-			list = append(list, Touched{def, len(w.touched.list)})
+			list = append(list, Touches{def, len(w.touched.list)})
 		}
 	}
 	return list

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/dogwooddb/dogwood/rules/internal/eval"
+	"github.com/dogwooddb/dogwood/rules/internal/snapshot"
 	"github.com/dogwooddb/dogwood/rules/lang"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -164,6 +165,16 @@ func (b below) Get(p tree.Path) (tree.Node, error) { return b.of.Get(b.path.Join
 func (b below) Has(p tree.Path) (bool, error)      { return b.of.Has(b.path.Join(p)) }
 
 func (b below) Peek(p tree.Path) (tree.Node, bool, error) { return b.of.Peek(b.path.Join(p)) }
+
+// PeekUpTo is that of a snapshot.Sized. A text that is longer than a filter may look at is not read: a
+// write with many listeners would read it for each of them.
+func (b below) PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok bool, err error) {
+	if sized, can := b.of.(snapshot.Sized); can {
+		return sized.PeekUpTo(b.path.Join(p), bytes)
+	}
+	leaf, isObject, err = b.Peek(p)
+	return leaf, isObject, len(leaf.Text()) <= bytes, err
+}
 
 func (b below) Priority(p tree.Path) (tree.Node, error)   { return b.of.Priority(b.path.Join(p)) }
 func (b below) Keys(p tree.Path) iter.Seq2[string, error] { return b.of.Keys(b.path.Join(p)) }

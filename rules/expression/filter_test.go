@@ -218,6 +218,35 @@ func TestFilterWithin(t *testing.T) {
 	}
 }
 
+// A long is a tree in which each node is a text that is longer than a filter may look at.
+type long struct {
+	tree.Reader
+	t *testing.T
+}
+
+func (l long) Peek(p tree.Path) (tree.Node, bool, error) {
+	l.t.Errorf("the text at %s is read", p)
+	return tree.Empty, false, nil
+}
+
+func (l long) PeekUpTo(_ tree.Path, bytes int) (tree.Node, bool, bool, error) {
+	return tree.Empty, false, bytes > expression.MaxLookText, nil
+}
+
+// TestFilterReadsNoLongText: a text that a filter may not look at is not read, and does not use up what
+// other filters may spend.
+func TestFilterReadsNoLongText(t *testing.T) {
+	f, bad := expression.NewFilter("data.val().contains('b') || true", 0)
+	if bad != nil {
+		t.Fatal(bad.Msg)
+	}
+	for _, parent := range []tree.Path{tree.Root, tree.MustParsePath("a/b")} {
+		if ok, spent, err := f.Match(long{t: t}, parent, "k", 1<<20); ok || err != nil || spent > 100 {
+			t.Errorf("below %s: %t, spent %d, %v", parent, ok, spent, err)
+		}
+	}
+}
+
 // matchesAlone reports whether a filter matches a child that is at hand.
 func matchesAlone(f tree.Filter, key string, child tree.Node) bool {
 	ok, _, err := f.Match(tree.OneChild{Key: key, Child: child}, tree.Root, key, tree.MaxLooked)

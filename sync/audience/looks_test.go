@@ -56,7 +56,7 @@ func TestCostlyFilters(t *testing.T) {
 			}
 			looks = 0
 			if h.set(c.path, c.write); looks > 2 {
-				t.Errorf("%d looks for one write, each of which spends as much as all together may", looks)
+				t.Errorf("%d looks for one write; each spends as much as all together may", looks)
 			}
 			if err := h.store.View(h.Check); err != nil {
 				t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules/expression"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // A visit is the groups of one path that may see a change.
@@ -260,9 +261,12 @@ func (p *Change) wordPoints(l *look, part string) (points []end, found bool, err
 	if at.Len() > tree.MaxDepth { // there is nothing
 		return nil, false, nil
 	}
-	n, isObject, err := l.data.Peek(at)
+	if p.looks.Spent > maxSpent {
+		return nil, false, errLag
+	}
+	n, err := leafOf(l.data, at)
 	text, isText := n.StringValue()
-	if err != nil || isObject || !isText {
+	if err != nil || !isText {
 		return nil, false, err
 	}
 	if p.looks.Spent += len(text); p.looks.Spent > maxSpent {
@@ -274,6 +278,16 @@ func (p *Change) wordPoints(l *look, part string) (points []end, found bool, err
 		points = append(points, end{key: word})
 	}
 	return points, len(points) > 0, nil
+}
+
+// leafOf returns the leaf at a path, empty if there is none, or a text that no filter may look at.
+func leafOf(data tree.Reader, at tree.Path) (n tree.Node, err error) {
+	if tx, ok := data.(*store.Tx); ok {
+		n, _, _, err = tx.PeekUpTo(at, expression.MaxLookText)
+	} else {
+		n, _, err = data.Peek(at)
+	}
+	return n, err
 }
 
 // concerns reports whether a child whose entry is in the interval of a group concerns it:

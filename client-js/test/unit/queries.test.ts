@@ -77,7 +77,7 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
       for (const stop of stops) stop()
     })
 
-    test('a filter counts when it is read again, whoever listens', async () => {
+    test('a view that is read again keeps its filter, with any other listener', async () => {
       const list = ref(open(), 'list')
       let seen = ''
       const stop = onValue(list, s => void (seen = keysOf(s)))

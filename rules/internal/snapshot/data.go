@@ -154,7 +154,7 @@ func (t *Data) Value(p tree.Path) any {
 		return nil
 	}
 	if !short {
-		t.budget.Over = true
+		t.budget.Over, t.budget.Long = true, true
 		return nil
 	}
 	if !t.budget.Charge(len(leaf.Text()), 1) {
