@@ -315,8 +315,15 @@ func (d *decider) written(n *node, p tree.Path, v tree.Node) {
 }
 
 // stored is written for a node that keeps its value: one whose priority is
-// written. It reads no more of it than the rules ask about.
+// written. It reads no more of it than the rules ask about. A visit counts as an expression
+// does: there may be any number of nodes without a rule of their own.
 func (d *decider) stored(n *node, p tree.Path) {
+	if !d.evaluation().Budget.CountOne() {
+		if d.failed == nil {
+			d.failed, d.refused = n.firstValidate(), d.target
+		}
+		return
+	}
 	after := &d.evaluation().New
 	if exists := after.Exists(p); d.interrupted() {
 		return

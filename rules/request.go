@@ -72,6 +72,13 @@ func (q *Request) begin(e *eval.Evaluation) {
 // nothing is spent.
 type Budget struct{ budget snapshot.Budget }
 
+// Spent returns about how many bytes of text the decisions looked at. A step of a regular expression
+// counts as eight, which takes as long.
+func (b *Budget) Spent() int {
+	bytes, steps := b.budget.Spent()
+	return bytes + 8*steps
+}
+
 // Over reports whether it did not suffice for the last decision.
 func (b *Budget) Over() bool { return b.budget.Over }
 

@@ -290,10 +290,10 @@ func TestCheckReadsLittle(t *testing.T) {
 		{"/other", "null", nil},
 		{"/a", `{"b":1}`, nil},
 		{"/a/b/c", "2", nil}, // what is written makes /a exist
-		{"/a/b/c", "null", []string{"peek /a", "key /a/b", "peek /a/b", "key /a/b/c", "key /a/b/d"}}, // its sibling does
-		{"/a/b", "null", []string{"peek /a", "key /a/b", "key /a/e"}},                                // and here
-		{"/a/.priority", "1", []string{"has /a"}},                                                    // the value may break the rule
-		{"/a/b/.priority", "1", []string{"has /a"}},                                                  // only that there is one
+		{"/a/b/c", "null", []string{"key /a/b", "key /a/b/c", "key /a/b/d"}}, // its sibling does
+		{"/a/b", "null", []string{"key /a/b", "key /a/e"}},                   // and here
+		{"/a/.priority", "1", []string{"has /a"}},                            // the value may break the rule
+		{"/a/b/.priority", "1", []string{"has /a"}},                          // only that there is one
 		{"/p/x/.priority", "1", nil},
 	} {
 		r := &trace{stored: stored{tree.MustParseNode(data)}}

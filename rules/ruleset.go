@@ -2,6 +2,8 @@ package rules
 
 import (
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -120,9 +122,43 @@ type node struct {
 	validate    *rule
 	validates   bool // a .validate here or below may refuse something
 	validated   bool // there is a .validate here or below
+	visits      bool // its .validate rules are for children of any key, here or below
 	indexes     []IndexDef
 	limit       *Limit // nil: none
 	limited     bool   // there is a limit here or below
+}
+
+// Visits reports whether deciding an update visits stored nodes, as many as there may be: that of a
+// priority does if .validate rules below it are for children of any key.
+func (r *Ruleset) Visits(u tree.Update) bool {
+	return slices.ContainsFunc(u, func(w tree.Write) bool {
+		n := r.root
+		for rest := w.Path; w.Priority && n != nil; {
+			key, below, more := rest.Cut()
+			if !more {
+				return n.visits
+			}
+			n, rest = n.child(key), below
+		}
+		return false
+	})
+}
+
+// firstValidate returns a .validate rule of n or below it. There is one.
+func (n *node) firstValidate() *rule {
+	for ; n.validate == nil; n = n.first() {
+	}
+	return n.validate
+}
+
+// first returns a child below which there is a .validate rule. There is one.
+func (n *node) first() *node {
+	for _, key := range slices.Sorted(maps.Keys(n.children)) {
+		if c := n.children[key]; c.validated {
+			return c
+		}
+	}
+	return n.capture
 }
 
 // add makes c the child of n that a key of the document names.
@@ -162,7 +198,7 @@ func (n *node) mayGrant(op Op) bool {
 	return n.capture.mayGrant(op)
 }
 
-// sumUp computes validates, validated and limited from n and its children.
+// sumUp computes validates, validated, visits and limited from n and its children.
 func (n *node) sumUp() {
 	n.validated = n.validate != nil
 	n.validates = n.validated && !n.validate.alwaysHolds()
@@ -172,6 +208,7 @@ func (n *node) sumUp() {
 	}
 	if n.capture != nil {
 		n.include(n.capture)
+		n.visits = n.visits || n.capture.validates
 	}
 }
 
@@ -179,5 +216,6 @@ func (n *node) sumUp() {
 func (n *node) include(c *node) {
 	n.validated = n.validated || c.validated
 	n.validates = n.validates || c.validates
+	n.visits = n.visits || c.visits
 	n.limited = n.limited || c.limited
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -26,15 +27,11 @@ const (
 // large it is, and returns how many bytes that were. Nothing of it is kept in
 // memory. It is a read of its own: writes that are not answered are not seen.
 func (r Ref) GetTo(ctx context.Context, w io.Writer) (int64, error) {
-	body, err := r.open(ctx, ReadRequest{})
-	if err != nil {
-		return 0, r.failed("get", err)
-	}
-	defer body.Close()
-	n, err := io.Copy(w, body)
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
+	var n int64
+	err := r.read(ctx, ReadRequest{}, func(body io.Reader) (err error) {
+		n, err = io.Copy(w, cutReader{body})
+		return err
+	})
 	return n, r.failed("get", err)
 }
 
@@ -102,37 +99,33 @@ func (r Ref) Keys(ctx context.Context) iter.Seq2[string, error] {
 }
 
 // page reads some of the children.
-func (r Ref) page(ctx context.Context, req ReadRequest) (tree.Node, error) {
-	body, err := r.open(ctx, req)
-	if err != nil {
-		return tree.Empty, err
-	}
-	return readPageOf(ctx, body)
+func (r Ref) page(ctx context.Context, req ReadRequest) (n tree.Node, err error) {
+	err = r.read(ctx, req, func(body io.Reader) (err error) {
+		n, err = readPageOf(body)
+		return err
+	})
+	return n, err
 }
 
 // readPage reads some of the children that may be read, and returns where the next page begins.
 func (r Ref) readPage(ctx context.Context, req ReadRequest) (n tree.Node, next string, err error) {
-	body, err := r.open(ctx, req)
-	if err != nil {
-		return tree.Empty, "", err
-	}
-	p, ok := body.(ReadPage)
-	if !ok {
-		body.Close()
-		return tree.Empty, "", ErrUnsupported
-	}
-	n, err = readPageOf(ctx, body)
-	return n, p.Next(), err
+	err = r.read(ctx, req, func(body io.Reader) (err error) {
+		p, ok := body.(ReadPage)
+		if !ok {
+			return ErrUnsupported
+		}
+		next = p.Next()
+		n, err = readPageOf(body)
+		return err
+	})
+	return n, next, err
 }
 
-func readPageOf(ctx context.Context, body io.ReadCloser) (tree.Node, error) {
-	defer body.Close()
+func readPageOf(body io.Reader) (tree.Node, error) {
 	var text bytes.Buffer
-	switch n, err := text.ReadFrom(io.LimitReader(body, maxPage+1)); {
-	case ctx.Err() != nil:
-		return tree.Empty, ctx.Err()
+	switch n, err := text.ReadFrom(io.LimitReader(cutReader{body}, maxPage+1)); {
 	case err != nil:
-		return tree.Empty, fmt.Errorf("%w: %w", ErrDisconnected, err)
+		return tree.Empty, err
 	case n > maxPage:
 		return tree.Empty, fmt.Errorf("%w: the answer has more than %d bytes", ErrTooBig, maxPage)
 	case !json.Valid(text.Bytes()):
@@ -141,10 +134,40 @@ func readPageOf(ctx context.Context, body io.ReadCloser) (tree.Node, error) {
 	return readNode(text.Bytes())
 }
 
-func (r Ref) open(ctx context.Context, req ReadRequest) (io.ReadCloser, error) {
-	if err := r.check(); err != nil {
-		return nil, err
+// A cutReader reads an answer that may be cut off.
+type cutReader struct{ io.Reader }
+
+func (r cutReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}
+	return n, err
+}
+
+// read calls take with an answer as it arrives. It ends with ctx, and with the client.
+func (r Ref) read(ctx context.Context, req ReadRequest, take func(io.Reader) error) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(r.client.ctx, stop)()
+	body, err := r.open(reading, req)
+	if err == nil {
+		defer body.Close()
+		err = take(body)
+	}
+	switch ended := ctx.Err(); {
+	case ended != nil && !errors.Is(err, ended): // which may say why there is no connection
+		return ended
+	case ended == nil && err != nil && reading.Err() != nil:
+		return r.client.cause()
+	}
+	return err
+}
+
+func (r Ref) open(ctx context.Context, req ReadRequest) (io.ReadCloser, error) {
 	credential, err := r.client.signedInAs(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/server/servertest"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -111,3 +112,22 @@ func TestStreamsWaitOffline(t *testing.T) {
 		s.accept("two")
 	})
 }
+
+// A read that has begun ends with the client.
+func TestStreamEndsWithTheClient(t *testing.T) {
+	s := servertest.New(t, servertest.Options{})
+	o := quick
+	o.Token = dogwood.StaticToken("owner")
+	c := dial(t, s.URL, o)
+	for i := range 8 {
+		want(t, c.Ref(fmt.Sprintf("large/%d", i)).Set(t.Context(), strings.Repeat("x", 4<<20)))
+	}
+	if n, err := c.Ref("large").GetTo(t.Context(), closer{c}); !errors.Is(err, dogwood.ErrClosed) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// A closer closes a client once something is written.
+type closer struct{ client *dogwood.Client }
+
+func (c closer) Write(p []byte) (int, error) { return len(p), c.client.Close() }

@@ -146,6 +146,7 @@ type Server struct {
 	front  *front.Page
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
+	grace  time.Duration   // cutGrace, but in tests on a busy machine
 
 	imports *limit.Share                // places
 	exports *limit.Share                // of exports and backups
@@ -195,6 +196,7 @@ func New(o Options) (*Server, error) {
 	counts := metrics.New()
 	refusals := observe.NewRefusals(&counts.Refused, o.Log)
 	s := &Server{
+		grace: cutGrace,
 		opts:  o,
 		clock: c,
 		log:   o.Log,

@@ -67,6 +67,7 @@ func serveSocket(t testing.TB, o Options) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.grace = patience
 	ts := &testServer{Server: s, t: t, addr: l.Addr().String()}
 	ts.dial = func() (net.Conn, error) { return net.Dial("tcp", ts.addr) }
 	ts.serve(l)

@@ -133,7 +133,7 @@ func (s *Server) awaitEnd(drained <-chan struct{}, closed <-chan error) error {
 		result <- <-closed
 		<-drained
 	}()
-	if within(cutGrace, all) != nil {
+	if within(s.grace, all) != nil {
 		s.rt.CloseSockets()
 	}
 	select {

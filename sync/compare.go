@@ -3,6 +3,7 @@ package sync
 import (
 	"errors"
 
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/fingerprint"
 	"github.com/dogwooddb/dogwood/tree"
@@ -42,7 +43,7 @@ func (b *batch) mayCompareFor(w *Write) (compares bool, err error) {
 		return false, nil
 	}
 	t := w.Update[0].Target
-	err = b.authorizeRead(w.Caller, t.Path)
+	err = b.authorizeRead(access.Whole(w.Caller, t.Path, w.Door == DoorREST))
 	if err == nil || *w.If != "" || !errors.Is(err, fault.ErrDenied) {
 		return true, err
 	}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dogwooddb/dogwood/sync/access"
+	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/quota"
@@ -23,6 +25,9 @@ func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	if err := t.read(ctx, r); err != nil {
+		return err
+	}
+	if err := t.decideApart(ctx); err != nil {
 		return err
 	}
 	return s.submit(ctx, r, noData, nil, func(done func(error)) task {
@@ -70,6 +75,7 @@ type registerTask struct {
 	caller  Caller
 	update  tree.Update
 	only    *pending.Condition // condition of the update
+	decided bool               // the rules allowed the update already
 	cancel  *tree.Target
 	message int // as in an asyncWrite
 	done    func(error)
@@ -124,14 +130,41 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 	return fault.Broken(b.save(e, s.id))
 }
 
-// register checks the rules as for a write now, and records it.
-func (t *registerTask) register(b *batch, e *pending.Edit) error {
+// decideApart checks the rules as for a write now, outside of the committer, if it is a large one.
+func (t *registerTask) decideApart(ctx context.Context) error {
+	s := t.session
+	w := Write{Caller: t.caller, Update: t.update, Turn: s.out.Readers()}
+	if !isLarge(w) && !visits(s.db.core, w) {
+		return nil
+	}
+	if err := s.waitAcked(ctx, 0); err != nil {
+		return err
+	}
+	return s.db.turnOf(w).Do(ctx, func() error {
+		return s.db.snapshot(func(tx *store.Tx) error {
+			tx.Interrupt = ctx.Err
+			b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: s.db.rules.Load()}, db: s.db.core, data: s.db.data.Load()}
+			t.decided = true
+			return t.allow(b)
+		})
+	})
+}
+
+// allow decides the update. It stores nothing.
+func (t *registerTask) allow(b *batch) error {
 	v, err := b.allow(t.update, t.caller, b.db.options.Now())
 	if err == nil && stores(v.asked) {
 		err = b.db.mayStore()
 	}
-	if err != nil {
-		return deniedIfTaken(err)
+	return deniedIfTaken(err)
+}
+
+// register checks the rules as for a write now, and records it.
+func (t *registerTask) register(b *batch, e *pending.Edit) error {
+	if !t.decided {
+		if err := t.allow(b); err != nil {
+			return err
+		}
 	}
 	if err := b.mayCompare(t.only, t.caller); err != nil {
 		return err
@@ -307,7 +340,7 @@ func (b *batch) mayCompare(o *pending.Condition, c Caller) error {
 	if o == nil {
 		return nil
 	}
-	return b.authorizeRead(c, o.Path)
+	return b.authorizeRead(access.Whole(c, o.Path, false))
 }
 
 // holds reports whether a condition holds for a caller.

@@ -54,7 +54,7 @@ func (d *Database) explain(ctx context.Context, r Read, read func(*store.Tx) (st
 		whole := r.Plain || d.access.MayKnowAll(r.Caller)
 		if !whole {
 			tx.Hold = nil // how much the rules read is not for the caller to know
-			whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, r.Caller, r.Path)
+			whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, access.Whole(r.Caller, r.Path, !r.Realtime))
 		}
 		if whole {
 			e.Looks = &looks
@@ -150,7 +150,7 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 	shown, err := true, error(nil)
 	for i := 0; i < len(w.Update) && shown; i++ {
 		at := access.State{Rules: b.Rules, Data: b.Tx, Budget: &budget}
-		if shown, err = b.db.access.MayRead(b.Ctx, at, w.Caller, w.Update[i].Path); err != nil {
+		if shown, err = b.db.access.MayRead(b.Ctx, at, access.Whole(w.Caller, w.Update[i].Path, w.Door == DoorREST)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -232,7 +233,8 @@ func (f *finder) each(l Lookup) (Found, error) {
 	}
 	found.Each = make([]Found, len(found.Keys)) // not nil, which tells it from a value
 	for i, key := range found.Keys {
-		r := Read{Caller: l.Read.Caller, Path: l.Each.Path(key), Plain: true, OneShot: true, Realtime: l.Read.Realtime}
+		r := access.Whole(l.Read.Caller, l.Each.Path(key), l.Read.Query.OrderBy != "")
+		r.OneShot, r.Realtime = true, l.Read.Realtime
 		if found.Each[i], err = f.value(r); err != nil {
 			return found, err
 		}

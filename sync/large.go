@@ -37,6 +37,10 @@ const largeTries = 5
 
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
+// visits reports whether a write is large because the rules are asked about what is stored below
+// it: their visits grow with that, and not with the write.
+func visits(d *core, w Write) bool { return !w.Caller.Admin && d.rules.Load().Visits(w.Update) }
+
 // A write is large if declared data look at more nodes for it, or their expressions at more text.
 const (
 	manyLooked = 64
@@ -198,7 +202,7 @@ func (wr *writer) decideLarge(ctx context.Context, w Write, p *prepared) (err er
 	}
 	defer tx.Rollback()
 	tx.Interrupt = ctx.Err
-	noted := &watch.Reader{Reader: tx}
+	noted := &watch.Reader{Tree: tx}
 	p.rules, p.data, p.watch = wr.db.rules.Load(), wr.db.data.Load(), watched
 	b := &batch{Batch: audience.Batch{Ctx: ctx, Tx: tx, Rules: p.rules}, db: wr.db, data: p.data, noted: noted}
 	err = fault.Guard(func() (err error) {

@@ -68,7 +68,7 @@ func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err 
 		return false, nil
 	}
 	err = wr.db.snapshot(func(tx *store.Tx) error {
-		if may, err := wr.db.access.MayRead(ctx, access.State{Rules: wr.db.rules.Load(), Data: tx}, w.Caller, w.Update[0].Path); err != nil || !may {
+		if may, err := wr.db.access.MayRead(ctx, access.State{Rules: wr.db.rules.Load(), Data: tx}, access.Whole(w.Caller, w.Update[0].Path, w.Door == DoorREST)); err != nil || !may {
 			return err
 		}
 		_, err := tx.GetLimit(w.Update[0].Path, comparedAtOnce/2)
@@ -129,7 +129,7 @@ func (wr *writer) current(ctx context.Context, w Write) (n tree.Node, err error)
 	}
 	defer turn.Release(1)
 	p := w.Update[0].Path
-	_, err = wr.db.view(ctx, Read{Caller: w.Caller, Path: p, Plain: true}, func(tx *store.Tx) (int, error) {
+	_, err = wr.db.view(ctx, access.Whole(w.Caller, p, w.Door == DoorREST), func(tx *store.Tx) (int, error) {
 		n, err = tx.GetLimit(p, wr.db.mostCompared(w.Caller))
 		return 0, err
 	})

@@ -84,9 +84,9 @@ func (d *core) reportRead(r Read, began time.Time, bytes int, err error) {
 	d.watchers.Tell(op)
 }
 
-// authorizeRead allows or refuses a read without a query, in the budget of the task.
-func (b *batch) authorizeRead(c Caller, p tree.Path) error {
-	return b.db.access.Read(b.Ctx, access.State{Rules: b.Rules, Data: b.Tx, Budget: &b.budget}, Read{Caller: c, Path: p, Plain: true})
+// authorizeRead allows or refuses a read in the budget of the task.
+func (b *batch) authorizeRead(r Read) error {
+	return b.db.access.Read(b.Ctx, access.State{Rules: b.Rules, Data: b.Tx, Budget: &b.budget}, r)
 }
 
 // Listen starts to follow a view for an event stream. last is the id of the last
@@ -139,7 +139,7 @@ func Children(ctx context.Context, d *Database, r Read, descending bool) (page t
 		if page, err = store.ReadPage(tx, r.Path, r.Query); err != nil {
 			return 0, err
 		}
-		page.Whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, r.Caller, r.Path)
+		page.Whole, err = d.access.MayRead(ctx, access.State{Rules: d.rules.Load(), Data: tx}, access.Whole(r.Caller, r.Path, !r.Realtime))
 		return page.Size(), err
 	})
 	if descending {
@@ -243,7 +243,7 @@ func (d *core) readable(ctx context.Context, tx *store.Tx, r Read, after string,
 func (d *core) shows(ctx context.Context, s access.State, r Read, key string, whole bool) (shown bool, err error) {
 	child := r.Path.Child(key)
 	if shown = whole; !shown {
-		shown, err = d.access.MayRead(ctx, s, r.Caller, child)
+		shown, err = d.access.MayRead(ctx, s, access.Whole(r.Caller, child, !r.Realtime))
 	}
 	if shown && !r.KeysOnly {
 		err = access.WithinLimits(s.Rules, s.Data.(*store.Tx), Read{Caller: r.Caller, Path: child})

@@ -97,7 +97,7 @@ func sumsOf(w Write) (paths []tree.Path) {
 // writes. If there are too many increments to decide about each, all are hidden.
 func (b *batch) hide(w *Write) (*hidden, error) {
 	at := access.State{Rules: b.Rules, Data: b.Tx, Budget: &b.budget}
-	may, err := b.db.access.MayRead(b.Ctx, at, w.Caller, w.Base)
+	may, err := b.db.access.MayRead(b.Ctx, at, access.Whole(w.Caller, w.Base, w.Door == DoorREST))
 	if err != nil {
 		return nil, fault.Broken(err) // the write is made already, and must not stay
 	}
@@ -109,7 +109,7 @@ func (b *batch) hide(w *Write) (*hidden, error) {
 	}
 	paths := make(map[tree.Path]bool)
 	for _, p := range w.sums {
-		may, err := b.db.access.MayRead(b.Ctx, at, w.Caller, p)
+		may, err := b.db.access.MayRead(b.Ctx, at, access.Whole(w.Caller, p, w.Door == DoorREST))
 		if err != nil {
 			return nil, fault.Broken(err)
 		}

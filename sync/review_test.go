@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
@@ -84,4 +85,37 @@ func TestReviewOfWhatIsUnchanged(t *testing.T) {
 			t.Errorf("%s: %d decisions, want %d; open %v, want %v", c.value, locked, c.want, !l.Ended(), c.open)
 		}
 	}
+}
+
+// TestReviewSpends: of few grants, too, only those are decided with a write for which the rules do
+// not look at much text. The others are decided between the batches that follow.
+func TestReviewSpends(t *testing.T) {
+	tier.Unraced(t)
+	const many = 40
+	db, w := openWatched(t, `{"rules":{"rooms":{"$r":{".read":"root.child('gate').val() != $r && root.child('big').val().contains('y')"}}}}`)
+	set(t, db, "/big", `"`+strings.Repeat("x", 8<<20)+`y"`)
+	set(t, db, "/gate", `"none"`)
+	m := newMirror(connect(t, db, "m", 64<<20))
+	defer m.session.Close()
+	for i := range many {
+		m.follow(fmt.Sprintf(`{"r":2,"a":"q","b":{"p":"/rooms/r%d","h":""}}`, i))
+	}
+	m.read()
+	w.counts(func() {
+		set(t, db, "/gate", `"r7"`)
+		set(t, db, "/rooms/r7", "1")
+		set(t, db, "/rooms/r8", "1")
+		m.read()
+		allReviewed(t, db)
+	})
+	if most := slices.Max(slices.Collect(maps.Values(w.batches))); most > many/4 {
+		t.Errorf("%d of %d decisions in one batch", most, many)
+	}
+	m.read()
+	r7 := listenKey{path: tree.MustParsePath("/rooms/r7")}
+	if v := m.views[r7]; !v.node.IsEmpty() || !m.session.listens.at(r7).Ended() {
+		t.Errorf("the listen of r7 goes on, or was sent %s", v.node.JSON())
+	}
+	delete(m.views, r7)
+	compareViews(t, db, m, "after all were decided")
 }

@@ -96,8 +96,8 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 // largeOf reports whether a write of a session is large. Declared data are asked about it after
 // the writes that were sent before it.
 func largeOf(ctx context.Context, s *Session, w Write) (bool, error) {
-	if isLarge(w) || !s.db.data.Load().Spreads(w.Update) {
-		return isLarge(w), nil
+	if large := isLarge(w) || visits(s.db.core, w); large || !s.db.data.Load().Spreads(w.Update) {
+		return large, nil
 	}
 	if err := s.waitAcked(ctx, 0); err != nil {
 		return false, err

@@ -40,7 +40,7 @@ func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spreads || isLarge(w) {
+	if spreads || isLarge(w) || visits(wr.db, w) {
 		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
 	}
 	left, err := room(ctx, wr, w)

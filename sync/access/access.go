@@ -103,9 +103,9 @@ func (a *Access) MayWrite(ctx context.Context, rs *rules.Ruleset, c Caller, q *r
 }
 
 // MayRead is Read for what the caller did not ask for.
-func (a *Access) MayRead(ctx context.Context, s State, c Caller, p tree.Path) (bool, error) {
+func (a *Access) MayRead(ctx context.Context, s State, r Read) (bool, error) {
 	s.Quiet = true
-	err := a.Read(ctx, s, Read{Caller: c, Path: p, Plain: true})
+	err := a.Read(ctx, s, r)
 	if errors.Is(err, fault.ErrDenied) {
 		return false, nil
 	}

@@ -76,6 +76,16 @@ type Read struct {
 	Notify    bool // of an event stream: only the names of children that change from now on
 }
 
+// Whole is a read of the whole node at p. Over REST it is ordered by key, as it is for a client that
+// asks for it (rules §7).
+func Whole(c Caller, p tree.Path, rest bool) Read {
+	r := Read{Caller: c, Path: p, Plain: true}
+	if rest {
+		r.Query.OrderBy = tree.ByKey
+	}
+	return r
+}
+
 // A Readable is a page of the children that a caller may read.
 type Readable struct {
 	Keys []string

@@ -3,6 +3,7 @@ package audience
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -94,7 +95,7 @@ func (a *Audience) tryAdmit(ctx context.Context, turn *limit.Share, open []*cand
 	}
 	defer tx.Rollback()
 	rs := a.host.Rules()
-	a.decideOn(ctx, rs, tx, open, make(rulings))
+	a.decideOn(ctx, rs, tx, open, make(rulings), math.MaxInt)
 	a.Lock()
 	defer a.Unlock()
 	a.watches.End(w)
@@ -120,17 +121,22 @@ func (a *Audience) admitKnown(open []*candidate, done admission) (left []*candid
 }
 
 // decideOn decides in the state of tx. Candidates that are equal to the rules share a
-// ruling; known are those that were made in the same state.
-func (a *Audience) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, open []*candidate, known rulings) {
-	for _, c := range open {
+// ruling; known are those that were made in the same state. It returns how many it decided
+// about, and what the rules spent: it ends once that is more than most.
+func (a *Audience) decideOn(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, open []*candidate, known rulings, most int) (n, spent int) {
+	for ; n < len(open) && spent <= most; n++ {
+		c := open[n]
 		if c.ruling = known.find(c.read); c.ruling != nil && c.read.Caller.Trace == nil {
 			continue
 		}
+		var budget rules.Budget
 		c.ruling = new(ruling)
-		c.ruling.err = a.decideListen(ctx, rs, tx, c.read, &c.ruling.reads)
+		c.ruling.err = a.decideListen(ctx, access.State{Rules: rs, Data: tx, Reads: &c.ruling.reads, Budget: &budget}, c.read)
+		spent += budget.Spent()
 		c.read.Caller.Trace = nil // it has been told
 		known.add(c.read, c.ruling)
 	}
+	return n, spent
 }
 
 // admitDecided settles those that were refused, and those that were allowed if what the
@@ -156,23 +162,33 @@ func (a *Audience) admitDecided(open []*candidate, holds func([]tree.Path) bool,
 }
 
 // admitInTurn has the committer decide about listeners, so that others cannot hold them
-// up by writing what the rules read. It is one task in the turn of the client. It decides
-// under the rules that the batch leaves in force: those of a later task are not in force for
-// the database yet, and the task has not looked at these listeners.
-func (a *Audience) admitInTurn(ctx context.Context, open []*candidate, done admission) error {
+// up by writing what the rules read. It is one task in the turn of the client, or several if
+// the rules take long. It decides under the rules that the batch leaves in force: those of a
+// later task are not in force for the database yet, and the task has not looked at these
+// listeners.
+func (a *Audience) admitInTurn(ctx context.Context, open []*candidate, done admission) (err error) {
+	for len(open) > 0 && err == nil {
+		open, err = a.admitNext(ctx, open, done)
+	}
+	return err
+}
+
+// admitNext decides about some in one task, and returns the others.
+func (a *Audience) admitNext(ctx context.Context, open []*candidate, done admission) (left []*candidate, err error) {
 	var failed error
-	err := a.host.InTurn(open[0].read.Quota, time.Duration(len(open))*queue.TaskCost, func(b *Batch) error {
+	err = a.host.InTurn(open[0].read.Quota, time.Duration(len(open))*queue.TaskCost, func(b *Batch) error {
 		b.Committed = append(b.Committed, func() {
-			open = a.admitKnown(open, done)
+			left = a.admitKnown(open, done)
 			failed = a.snapshot(func(tx *store.Tx) error {
-				a.decideOn(context.Background(), b.Rules, tx, open, make(rulings))
-				a.admitDecided(open, always, done)
+				n, _ := a.decideOn(context.Background(), b.Rules, tx, left, make(rulings), b.mostSpent())
+				a.admitDecided(left[:n], always, done)
+				left = left[n:]
 				return nil
 			})
 		})
 		return nil
 	})
-	return cmp.Or(err, failed)
+	return left, cmp.Or(err, failed)
 }
 
 // always says of a decision in the state of the committer that it holds.

@@ -188,6 +188,13 @@ func (g *grant) join(l *Listener) {
 	g.listeners = append(g.listeners, l)
 }
 
+// lead makes a listener the first of the grant, which is its own.
+func (g *grant) lead(l *Listener) {
+	first := g.listeners[0]
+	g.listeners[0], g.listeners[l.grantSlot] = l, first
+	first.grantSlot, l.grantSlot = l.grantSlot, 0
+}
+
 // leave takes a listener out of its grant, if it has one, and forgets the grant
 // if it was the last.
 func (t *grants) leave(l *Listener) {
@@ -257,14 +264,19 @@ func (t *grants) restore(g *grant, reads rules.Reads, stale bool) {
 	}
 	t.depend(g, reads)
 	if stale {
-		d := g.among[0]
-		delete(d.grants, g)
-		if d.stale == nil {
-			d.stale = make(map[*grant]struct{})
-		}
-		d.stale[g] = struct{}{}
-		t.list(d)
+		t.markStale(g)
 	}
+}
+
+// markStale has one grant decided again, which depends on something.
+func (t *grants) markStale(g *grant) {
+	d := g.among[0]
+	delete(d.grants, g)
+	if d.stale == nil {
+		d.stale = make(map[*grant]struct{})
+	}
+	d.stale[g] = struct{}{}
+	t.list(d)
 }
 
 // depend notes what a grant that was just decided depends on, instead of what it did

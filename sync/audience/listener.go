@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
-	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
-	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // A Listener is one client's interest in one view. Its events go to its Outbox.
@@ -222,8 +220,8 @@ var ErrCancelled = errors.New("the listen was cancelled")
 
 // decideListen is authorizeRead for a listen. A fault of ours must not end the
 // committer or the listens of others.
-func (a *Audience) decideListen(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r access.Read, reads *rules.Reads) error {
-	return fault.Guard(func() error { return a.host.Access.Read(ctx, access.State{Rules: rs, Data: tx, Reads: reads}, r) })
+func (a *Audience) decideListen(ctx context.Context, at access.State, r access.Read) error {
+	return fault.Guard(func() error { return a.host.Access.Read(ctx, at, r) })
 }
 
 // revoke ends a listen that the rules no longer allow, or cannot decide. Without the

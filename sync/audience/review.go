@@ -1,16 +1,18 @@
 package audience
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A write has the grants decided again that read what it touches. Up to ReviewAtOnce of
-// them are decided with the write. If there are more, they are stale from then on:
+// them are decided with the write. If there are more, or they take long, they are stale from then on:
 // listeners with a stale grant get no events, and their views are read again when it is
 // decided. The committer decides stale grants a slice at a time, between batches.
 
@@ -19,6 +21,10 @@ const (
 	ReviewAtOnce = 256
 	// reviewTime ends a slice early whose rules take long.
 	reviewTime = 2 * time.Millisecond
+	// reviewCost is what a decision about a listener counts beside what its rules spend, as in
+	// rules.Budget. All that are made with a write may spend as much as ReviewAtOnce cheap ones. Each
+	// has a budget of its own, since one that runs out of it ends the listen.
+	reviewCost = 16 << 10
 	// maxReviewed is how many places that rules read, below what is written, are compared
 	// with what was there. Of more, and of values of more than reviewedBytes, it is as if
 	// all had changed.
@@ -126,14 +132,42 @@ func (b *Batch) review(r reviewing) {
 	for _, d := range touched {
 		count += d.len()
 	}
-	if count > b.Audience.ReviewAtOnce && !b.Apart {
+	if count > b.Audience.ReviewAtOnce && !b.Apart || !b.reviewAll(touched) {
 		for _, d := range touched {
 			b.grants.makeStale(d)
 		}
+	}
+}
+
+// reviewAll decides grants again, and reports whether it was done with all of them before they
+// had spent much.
+func (b *Batch) reviewAll(touched []*dependents) bool {
+	spent := 0
+	for g := range grantsOf(touched) {
+		if spent > b.mostSpent() {
+			return false
+		}
+		spent += b.reviewGrant(g)
+	}
+	return true
+}
+
+// mostSpent returns what decisions may spend that others wait for. A draft holds up nothing.
+func (b *Batch) mostSpent() int {
+	if b.Apart {
+		return math.MaxInt
+	}
+	return b.Audience.ReviewAtOnce * reviewCost
+}
+
+// pushWhole has listeners whose grant was stale sent a whole view, and not the events of this
+// batch: they may be of writes at which the grant was not good.
+func (b *Batch) pushWhole(listeners []*Listener) {
+	if len(b.events) == 0 {
 		return
 	}
-	for g := range grantsOf(touched) {
-		b.reviewGrant(g)
+	for _, l := range listeners {
+		l.out.PushWhole(&l.shown)
 	}
 }
 
@@ -146,26 +180,50 @@ func (b *Batch) Enforce(rs *rules.Ruleset) error {
 }
 
 // reviewGrant decides a grant again, for one of its listeners if they are still equal to
-// the rules.
-func (b *Batch) reviewGrant(g *grant) {
+// the rules. If they are not, and many, it is stale for those that are left. It returns what
+// that spent.
+func (b *Batch) reviewGrant(g *grant) (spent int) {
 	if len(g.listeners) == 0 {
-		return // dissolved since it was found
+		return 0 // dissolved since it was found
 	}
+	stale := b.grants.isStale(g)
 	var reads rules.Reads
-	err := b.decideListen(b.Ctx, b.Rules, b.Tx, g.listeners[0].read, &reads)
+	var budget rules.Budget
+	err := b.decideListen(b.Ctx, access.State{Rules: b.Rules, Data: b.Tx, Reads: &reads, Budget: &budget}, g.listeners[0].read)
 	if err != nil || !g.covers(reads) {
 		known := make(rulings)
 		known.add(g.listeners[0].read, &ruling{reads, err})
-		b.redecide(g.listeners, known)
-		return
+		return budget.Spent() + b.splitGrant(g, known, stale)
+	}
+	if stale {
+		b.pushWhole(g.listeners)
 	}
 	b.Undo = append(b.Undo, b.grants.restoring(g.listeners[:1]))
 	b.grants.depend(g, reads)
+	return budget.Spent() + reviewCost
+}
+
+// splitGrant decides about the listeners of a grant that are no longer equal to the rules, one by
+// one. It returns what that spent.
+func (b *Batch) splitGrant(g *grant, known rulings, stale bool) (spent int) {
+	b.grants.byKey.remove(g) // some may get another one with the same key
+	for len(g.listeners) > 0 {
+		if spent > b.mostSpent() {
+			b.grants.markStale(g)
+			break
+		}
+		one := g.listeners[:1:1]
+		if stale {
+			b.pushWhole(one)
+		}
+		spent += b.redecide(one, known)
+	}
+	return spent
 }
 
 // redecide decides about listeners as if they had just come. known are rulings that were
-// made in the same state.
-func (b *Batch) redecide(listeners []*Listener, known rulings) {
+// made in the same state. It returns what that spent.
+func (b *Batch) redecide(listeners []*Listener, known rulings) (spent int) {
 	b.Undo = append(b.Undo, b.grants.restoring(listeners))
 	listeners = slices.Clone(listeners)
 	for _, l := range listeners {
@@ -180,9 +238,11 @@ func (b *Batch) redecide(listeners []*Listener, known rulings) {
 			}
 		}
 		open = b.admitKnown(open, b.regrant)
-		b.decideOn(b.Ctx, b.Rules, b.Tx, open, known)
+		_, took := b.decideOn(b.Ctx, b.Rules, b.Tx, open, known, math.MaxInt)
 		b.admitDecided(open, always, b.regrant)
+		spent += took + len(some)*reviewCost
 	}
+	return spent
 }
 
 // regrant is the admission of a listener whose permission a batch may have changed.
@@ -211,11 +271,7 @@ func (b *Batch) ReviewSlice() {
 func (l *Listener) reviewed() error {
 	return l.audience.host.InTurn(l.read.Quota, 0, func(b *Batch) error {
 		if g := l.grant; b.grants.isStale(g) {
-			if len(b.events) > 0 { // they may be of writes at which the grant was not good
-				for _, l := range g.listeners {
-					l.out.PushWhole(&l.shown)
-				}
-			}
+			g.lead(l)
 			b.reviewGrant(g)
 		}
 		return nil

@@ -169,28 +169,26 @@ func (q *Queue[T, K]) unblock(w *blocked[T]) {
 }
 
 // maxPassed bounds how many addresses admit passes over because their task does not fit: it
-// is called for each task that is taken. When nothing waits to be taken, any task fits.
+// is called for each task that is taken. They go behind the others, so that the next call looks at
+// those. When nothing waits to be taken, any task fits.
 const maxPassed = 16
 
 // admit adds tasks that wait for room, those of each address in turn, as long as there is
 // room. mu is held.
 func (q *Queue[T, K]) admit() {
-	passed := 0
-	for e := q.blocked.Front(); e != nil && passed < maxPassed && !q.isFull(); {
-		p := e.Value.(*address[T])
+	for passed := 0; passed < min(maxPassed, q.blocked.Len()) && !q.isFull(); {
+		p := q.blocked.Front().Value.(*address[T])
 		w := p.blocked.Front().Value.(*blocked[T])
 		if q.full(p, w.Size) {
-			e = e.Next() // it waits for its own, or is large
-			passed++
-			continue
+			passed++ // it waits for its own, or is large
+		} else {
+			q.unblock(w)
+			q.push(p, w.Item)
+			q.changed.Signal()
 		}
-		q.unblock(w)
-		q.push(p, w.Item)
 		if p.waits != nil {
 			q.blocked.MoveToBack(p.waits)
 		}
-		q.changed.Signal()
-		e = q.blocked.Front()
 	}
 }
 

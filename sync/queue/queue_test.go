@@ -345,3 +345,26 @@ func TestQueueAdmitsAll(t *testing.T) {
 		}
 	})
 }
+
+// TestQueuePassesLargeTasks: tasks that do not fit keep none out that does, however many they
+// are, also in a queue that never runs empty.
+func TestQueuePassesLargeTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[*task, *quota](100)
+		add(t, q, 50, 20)
+		for _, size := range append(slices.Repeat([]int64{200}, 3*maxPassed), 60) {
+			go func() { _ = q.Add(t.Context(), nil, sized(size, nil)) }()
+			synctest.Wait()
+		}
+		for range 8 {
+			q.Take(0)
+			q.Next(false)
+			add(t, q, 20)
+		}
+		synctest.Wait()
+		if q.blocked.Len() != 3*maxPassed {
+			t.Errorf("%d senders wait, want those of the large tasks", q.blocked.Len())
+		}
+		q.Close(errClosed)
+	})
+}

@@ -117,9 +117,15 @@ func (w *Watch) ChildrenOf(p tree.Path, most int) (keys map[string]bool, ok bool
 	return keys, true
 }
 
+// A Tree is read by a Reader.
+type Tree interface {
+	tree.Reader
+	Count(p tree.Path, q tree.Query) (int, error)
+}
+
 // A Reader notes what is read.
 type Reader struct {
-	tree.Reader
+	Tree
 	noted map[tree.Path]struct{}
 	depth int // of the paths that are noted at most; 0: any
 }
@@ -160,29 +166,35 @@ func (r *Reader) Paths() (list []tree.Path) {
 // Get is that of a tree.Reader.
 func (r *Reader) Get(p tree.Path) (tree.Node, error) {
 	r.Note(p)
-	return r.Reader.Get(p)
+	return r.Tree.Get(p)
 }
 
 // Has is that of a tree.Reader.
 func (r *Reader) Has(p tree.Path) (bool, error) {
 	r.Note(p)
-	return r.Reader.Has(p)
+	return r.Tree.Has(p)
 }
 
 // Peek is that of a tree.Reader.
 func (r *Reader) Peek(p tree.Path) (tree.Node, bool, error) {
 	r.Note(p)
-	return r.Reader.Peek(p)
+	return r.Tree.Peek(p)
+}
+
+// Count is that of a Tree.
+func (r *Reader) Count(p tree.Path, q tree.Query) (int, error) {
+	r.Note(p)
+	return r.Tree.Count(p, q)
 }
 
 // Priority is that of a tree.Reader.
 func (r *Reader) Priority(p tree.Path) (tree.Node, error) {
 	r.Note(p)
-	return r.Reader.Priority(p)
+	return r.Tree.Priority(p)
 }
 
 // Keys is that of a tree.Reader.
 func (r *Reader) Keys(p tree.Path) iter.Seq2[string, error] {
 	r.Note(p)
-	return r.Reader.Keys(p)
+	return r.Tree.Keys(p)
 }

@@ -149,18 +149,31 @@ func (t *NewData) decoded(p tree.Path, n tree.Node) any {
 // changed, and else counted once from the writes below it.
 func (t *NewData) NumChildren(p tree.Path) int {
 	how, n := t.at(p)
-	switch how {
-	case untouched:
+	if how == untouched {
 		return t.old.NumChildren(p)
-	case written:
+	}
+	count, known := t.counts[p]
+	if known {
+		return count
+	}
+	if how == written {
 		if !t.old.budget.Charge(len(n.Text()), 1) {
 			return 0
 		}
-		return n.NumChildren()
+		count = n.NumChildren()
+	} else if count, known = t.countBelow(p); !known {
+		return 0
 	}
-	if count, ok := t.counts[p]; ok {
-		return count
+	if t.counts == nil {
+		t.counts = make(map[tree.Path]int)
 	}
+	t.counts[p] = count
+	return count
+}
+
+// countBelow counts the children of a node by the writes below it. ok is false if that is too
+// much for the budget.
+func (t *NewData) countBelow(p tree.Path) (count int, ok bool) {
 	count, last := t.old.NumChildren(p), ""
 	lo, hi := t.below(p)
 	for i, w := range t.values[lo:hi] {
@@ -169,7 +182,7 @@ func (t *NewData) NumChildren(p tree.Path) int {
 			continue
 		}
 		if last = key; !t.old.budget.Charge(FreeText, 1) {
-			return 0
+			return 0, false
 		}
 		switch was, is := t.old.Exists(p.Child(key)), t.Exists(p.Child(key)); {
 		case is && !was:
@@ -178,11 +191,7 @@ func (t *NewData) NumChildren(p tree.Path) int {
 			count--
 		}
 	}
-	if t.counts == nil {
-		t.counts = make(map[tree.Path]int)
-	}
-	t.counts[p] = count
-	return count
+	return count, true
 }
 
 // Priority returns ValueOf the priority of the node at p. A node that gets or loses
@@ -255,10 +264,9 @@ func (t *NewData) remains(p tree.Path) bool {
 
 // outlives is remains without its cache.
 func (t *NewData) outlives(p tree.Path) bool {
-	if t.old.Value(p) != any(Object{}) {
-		return t.old.Exists(p) // removing below a leaf removes nothing
-	}
+	parent := false
 	for key := range t.old.Keys(p) {
+		parent = true
 		c := p.Child(key)
 		if _, removed := search(t.values, c); removed {
 			continue
@@ -267,7 +275,7 @@ func (t *NewData) outlives(p tree.Path) bool {
 			return true
 		}
 	}
-	return false
+	return !parent && t.old.Exists(p) // removing below a leaf removes nothing
 }
 
 // cover returns the write at p or above it, or nil.
