@@ -257,7 +257,7 @@ func (o Backups) newName(ns string, at time.Time) (string, error) {
 func copyDatabase(ctx context.Context, db *dsync.Database, file string, check func(context.Context, string) error) (size int64, err error) {
 	part := file + partSuffix
 	defer os.Remove(part) // is there after a failure only
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := durable.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}

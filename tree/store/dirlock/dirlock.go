@@ -131,7 +131,7 @@ func open(name string, sole bool) (*os.File, error) {
 	if sole {
 		flag |= os.O_CREATE
 	}
-	f, err := os.OpenFile(name, flag, 0o600)
+	f, err := durable.OpenFile(name, flag, 0o600)
 	if err == nil {
 		return f, nil
 	}
