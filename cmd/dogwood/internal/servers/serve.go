@@ -77,6 +77,7 @@ func (c *Serve) Run(e *console.Env) error {
 	if err := c.prepareBeside(log); err != nil {
 		return err
 	}
+	defer c.leaveBackups()
 	defer memory.Keep()()
 	defer processors.AddSpare()()
 	life := &lifetime{log: log}
