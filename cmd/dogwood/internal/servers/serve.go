@@ -102,6 +102,7 @@ func (c *Serve) prepareBeside(log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	c.warnEmpty(log)
 	c.beside = func(ctx context.Context, s *server.Server) {
 		var all sync.WaitGroup
 		all.Go(func() { c.obtain(ctx) })
