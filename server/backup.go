@@ -279,7 +279,7 @@ func copyDatabase(ctx context.Context, db *dsync.Database, file string, check fu
 		return 0, err
 	}
 	if err := check(ctx, part); err != nil {
-		return 0, fmt.Errorf("the copy is damaged: %w", err)
+		return 0, fmt.Errorf("check of the copy: %w", err)
 	}
 	return size, durable.Rename(part, file)
 }

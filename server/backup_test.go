@@ -160,7 +160,7 @@ func TestBackupThatFails(t *testing.T) {
 		if got := b.BackupStats(); got.Done != 2 || got.Failed != 4 {
 			t.Errorf("stats %+v", got)
 		}
-		if !strings.Contains(b.log.String(), "the copy is damaged: page 7 is torn") {
+		if !strings.Contains(b.log.String(), "check of the copy: page 7 is torn") {
 			t.Errorf("log: %s", &b.log)
 		}
 		b.failWith(nil)
