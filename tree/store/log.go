@@ -127,7 +127,9 @@ func InLog(file string) (database uint64, needs bool, err error) {
 }
 
 // PlaceInLog returns how a file and a log belong together.
-func PlaceInLog(file string) (logged.Place, error) { return placeIn(file, kv.FileOptions{ReadOnly: true}) }
+func PlaceInLog(file string) (logged.Place, error) {
+	return placeIn(file, kv.FileOptions{ReadOnly: true})
+}
 
 // DatabaseOf returns the random id of the database that a file is a copy of, 0 for one that had
 // no commit. It reads little of the file, however large that is, and does not verify the rest.

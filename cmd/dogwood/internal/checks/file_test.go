@@ -21,9 +21,9 @@ func TestFound(t *testing.T) {
 		findings []string
 		err      string
 	}{
-		"exit 0":                             {},
-		"echo one; echo two; exit 1":         {findings: []string{"one", "two"}},
-		"echo 'panic: page 3' >&2; exit 2":   {findings: []string{beyond + "(panic: page 3)"}},
+		"exit 0":                                {},
+		"echo one; echo two; exit 1":            {findings: []string{"one", "two"}},
+		"echo 'panic: page 3' >&2; exit 2":      {findings: []string{beyond + "(panic: page 3)"}},
 		"echo 'fatal error: fault' >&2; exit 2": {findings: []string{beyond + "(fatal error: fault)"}},
 		"printf 'panic: page 3\\n\\ngoroutine 1: out of memory' >&2; exit 2": {findings: []string{beyond + "(panic: page 3)"}},
 		"kill -KILL $$": {err: "says nothing about the file (signal: killed)"},
