@@ -225,7 +225,7 @@ func needRoot(t *testing.T, tools ...string) {
 // testDeb installs the package on a copy of this system that systemd starts, and that is
 // thrown away: testdata/deb.sh says what happens there.
 func testDeb(t *testing.T, version string) {
-	needRoot(t, "dpkg", "systemd-nspawn", "unshare")
+	needRoot(t, "curl", "dpkg", "systemd-nspawn", "unshare")
 	out := must(t, "unshare", "--mount", "--propagation", "private", "sh", "packaging/testdata/boot.sh", t.TempDir(),
 		"packaging/testdata/deb.sh", dist(t, "dogwood_*_amd64.deb"), version)
 	if !strings.HasSuffix(out, "\npassed\n") {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
@@ -44,6 +46,7 @@ type madeBackups struct {
 	last  time.Time // by the monotonic clock
 	names []string  // of those that are kept, the oldest first
 	told  bool      // the log has that there are backups of the future
+	apart bool      // and that there are some of another database
 }
 
 // BackupStats count what RunBackups did.
@@ -174,8 +177,9 @@ func splitAt(list []backupFile, now time.Time) (past, future []backupFile) {
 
 // A backupFile is one backup in the directory.
 type backupFile struct {
-	name string
-	at   time.Time
+	name     string
+	at       time.Time
+	database uint64 // that it is of, see store.DatabaseOf; known where that counts
 }
 
 // list returns the backups of a database whose names end as given, the oldest
@@ -190,7 +194,7 @@ func (o Backups) list(ns, suffix string) (list []backupFile, err error) {
 		stamp, ours := strings.CutPrefix(stem, ns+"-")
 		at, err := time.Parse(backupTime, stamp)
 		if ok && ours && err == nil {
-			list = append(list, backupFile{e.Name(), at})
+			list = append(list, backupFile{name: e.Name(), at: at})
 		}
 	}
 	sort.Slice(list, func(i, j int) bool {
@@ -230,8 +234,14 @@ func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
 	made.last, made.names = began, append(made.names, filepath.Base(file))
 	s.countBackup(func(b *BackupStats) { b.Done, b.Last, b.LastBytes = b.Done+1, at, size })
 	s.log.InfoContext(ctx, "backed up", "namespace", ns, "file", file, "bytes", size, "took", time.Since(began))
-	if err := o.prune(ns, at); err != nil {
+	apart, err := o.prune(ns, at)
+	if err != nil {
 		s.log.ErrorContext(ctx, "old backups cannot be deleted", "namespace", ns, "dir", o.Dir, "err", err)
+	}
+	if apart > 0 && !made.apart {
+		made.apart = true
+		s.log.WarnContext(ctx, "there are backups of another database of this name, such as the one before a restore: they do not count and are not deleted",
+			"namespace", ns, "dir", o.Dir, "count", apart)
 	}
 	return nil
 }
@@ -257,7 +267,7 @@ func (o Backups) newName(ns string, at time.Time) (string, error) {
 func copyDatabase(ctx context.Context, db *dsync.Database, file string, check func(context.Context, string) error) (size int64, err error) {
 	part := file + partSuffix
 	defer os.Remove(part) // is there after a failure only
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := durable.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -269,39 +279,66 @@ func copyDatabase(ctx context.Context, db *dsync.Database, file string, check fu
 		return 0, err
 	}
 	if err := check(ctx, part); err != nil {
-		return 0, fmt.Errorf("the copy is damaged: %w", err)
+		return 0, fmt.Errorf("check of the copy: %w", err)
 	}
 	return size, durable.Rename(part, file)
 }
 
 // prune deletes backups of a database when as many newer ones are there as are to be
-// kept, and what a crash has left of one. It is called after a good one was made.
-func (o Backups) prune(ns string, now time.Time) error {
+// kept, and what a crash has left of one. It is called after a good one was made. It returns
+// how many there are of other databases of the name.
+func (o Backups) prune(ns string, now time.Time) (apart int, err error) {
 	list, err := o.list(ns, fileSuffix)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	made := o.made[ns]
+	same, err := o.ofSame(list, made.names[len(made.names)-1])
+	if err != nil {
+		return 0, err
 	}
 	parts, err := o.list(ns, fileSuffix+partSuffix)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var errs []error
-	for _, name := range append(o.expired(o.made[ns], list, now), names(parts)...) {
+	for _, name := range append(o.expired(made, same, now), names(parts)...) {
 		errs = append(errs, os.Remove(filepath.Join(o.Dir, name)))
 	}
-	return errors.Join(errs...)
+	return len(list) - len(same), errors.Join(errs...)
+}
+
+// ofSame returns the backups in a list that are not known to be of another database than the
+// given one is. A new database, such as the one that a server makes where a disk is not
+// mounted, so does not push out the backups of the one before it.
+func (o Backups) ofSame(list []backupFile, name string) (same []backupFile, err error) {
+	id, err := store.DatabaseOf(filepath.Join(o.Dir, name))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range list {
+		if f.database, err = store.DatabaseOf(filepath.Join(o.Dir, f.name)); err != nil {
+			f.database = id // perhaps: it cannot be read
+		}
+		if f.database == id || f.database == 0 {
+			same = append(same, f)
+		}
+	}
+	return same, nil
 }
 
 // expired returns the backups that are not kept. Those of this process are newer than
-// all others, and those of the past come in the order of their times. Of the others,
-// those with times in the future, it is not known how old they are: so they are
-// counted apart, until enough newer ones were made.
+// all others, and those of the past come in the order of their times, first those without
+// a commit: a database that has had one keeps its id. Of the others, those with times in the
+// future, it is not known how old they are: so they are counted apart, until enough newer ones
+// were made.
 func (o Backups) expired(made *madeBackups, list []backupFile, now time.Time) []string {
 	keep := max(o.Keep, 1)
 	there := names(list)
 	made.names = slices.DeleteFunc(made.names, func(name string) bool { return !slices.Contains(there, name) })
 	others := slices.DeleteFunc(list, func(f backupFile) bool { return slices.Contains(made.names, f.name) })
 	past, future := splitAt(others, now)
+	slices.SortStableFunc(past, func(a, b backupFile) int { return cmp.Compare(min(a.database, 1), min(b.database, 1)) })
 	known := append(names(past), made.names...)
 	left := max(0, keep-len(made.names))
 	old := known[:max(0, len(known)-keep)]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,11 +32,16 @@ type backupTest struct {
 }
 
 func newBackupTest(t *testing.T, dir string, every time.Duration, keep int) *backupTest {
+	return newBackupTestOf(t, t.TempDir(), dir, every, keep)
+}
+
+// newBackupTestOf is newBackupTest for data that there may be already.
+func newBackupTestOf(t *testing.T, data, dir string, every time.Duration, keep int) *backupTest {
 	b := &backupTest{t: t, dir: dir}
 	// In development mode nothing is revoked, so no watch looks for it five times in each
 	// second of the days that pass here. Nor is the disk asked in each of them.
 	roomy := func(string) (space.Stat, error) { return space.Stat{Free: 1 << 40, Size: 1 << 40}, nil }
-	s, err := New(Options{Dev: true, Dir: t.TempDir(), Namespaces: []string{"shop", "shop-2"}, Deactivated: []string{"off"}, Log: textLog(&b.log), statDisk: roomy})
+	s, err := New(Options{Dev: true, Dir: data, Namespaces: []string{"shop", "shop-2"}, Deactivated: []string{"off"}, Log: textLog(&b.log), statDisk: roomy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +160,7 @@ func TestBackupThatFails(t *testing.T) {
 		if got := b.BackupStats(); got.Done != 2 || got.Failed != 4 {
 			t.Errorf("stats %+v", got)
 		}
-		if !strings.Contains(b.log.String(), "the copy is damaged: page 7 is torn") {
+		if !strings.Contains(b.log.String(), "check of the copy: page 7 is torn") {
 			t.Errorf("log: %s", &b.log)
 		}
 		b.failWith(nil)
@@ -217,5 +223,48 @@ func TestBackupsWhileTheClockJumps(t *testing.T) {
 		if got := b.BackupStats(); got.Done != 10 || got.Failed != 0 {
 			t.Errorf("stats %+v", got)
 		}
+	})
+}
+
+// write commits something in each database.
+func (b *backupTest) write() {
+	b.t.Helper()
+	for _, ns := range []string{"shop", "shop-2"} {
+		r := localRequest("PUT", "/x.json?ns="+ns, strings.NewReader("1"))
+		r.Header.Set("Authorization", "Bearer owner")
+		w := httptest.NewRecorder()
+		if b.ServeHTTP(w, r); w.Code != 200 {
+			b.t.Fatalf("a write to %s: %d %s", ns, w.Code, w.Body)
+		}
+	}
+}
+
+// TestBackupsOfAnotherDatabase: the disk of the data is not mounted for some days, so a new
+// database gets the name. Its backups do not push out those of the one before it.
+func TestBackupsOfAnotherDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mounted, dir := t.TempDir(), t.TempDir()
+		b := newBackupTestOf(t, mounted, dir, 24*time.Hour, 2)
+		b.shop(0, "20000101T000000Z")
+		b.write()
+		b.shop(24*time.Hour, "20000101T000000Z", "20000102T000000Z")
+		b.shop(24*time.Hour, "20000102T000000Z", "20000103T000000Z")
+		b.stop()
+
+		b = newBackupTest(t, dir, 24*time.Hour, 2)
+		b.shop(24*time.Hour, "20000102T000000Z", "20000103T000000Z", "20000104T000000Z")
+		b.shop(5*24*time.Hour, "20000102T000000Z", "20000103T000000Z", "20000108T000000Z", "20000109T000000Z")
+		b.write()
+		b.shop(24*time.Hour, "20000102T000000Z", "20000103T000000Z", "20000109T000000Z", "20000110T000000Z")
+		if n := strings.Count(b.log.String(), "backups of another database of this name"); n != 2 {
+			t.Errorf("%d warnings of two databases: %s", n, &b.log)
+		}
+		b.stop()
+
+		// It is mounted again. The backups without a commit may be its own, and go first.
+		b = newBackupTestOf(t, mounted, dir, 24*time.Hour, 2)
+		defer b.stop()
+		b.shop(24*time.Hour, "20000103T000000Z", "20000110T000000Z", "20000111T000000Z")
+		b.shop(24*time.Hour, "20000110T000000Z", "20000111T000000Z", "20000112T000000Z")
 	})
 }

@@ -36,6 +36,15 @@ test "$(stat -c %a /var/lib/private/dogwood)" = 700
 echo '{"a":{"b":1}}' | dogwood set / --secret-file /var/lib/private/dogwood/admin-secret
 get /a/b | grep -x 1
 
+# Root works on the data of a service that runs. The service can read all that root makes, so
+# a revocation is not one of all users.
+dogwood token revoke --uid x --data /var/lib/private/dogwood
+dogwood token create --uid y --secret-file /var/lib/private/dogwood/admin-secret >/token-y
+curl -s "$DOGWOOD_URL/a/b.json?auth=$(cat /token-y)" | grep -F 'Permission denied' # by the rules
+dogwood token revoke --uid y --data /var/lib/private/dogwood
+curl -s "$DOGWOOD_URL/a/b.json?auth=$(cat /token-y)" | grep -F 'Could not parse auth token'
+test -z "$(find /var/lib/private/dogwood -user root)"
+
 # A setting of the administrator's, and the files read again.
 echo DOGWOOD_PORT=9001 >>/etc/dogwood/dogwood.env
 systemctl reload dogwood
@@ -61,6 +70,18 @@ get /a/b | grep -x 1
 systemctl stop dogwood
 test "$(systemctl show -p Result --value dogwood)" = success
 dogwood check /var/lib/private/dogwood/default.db
+
+# Nor does root lock the service out of its files.
+dogwood compact --data /var/lib/private/dogwood
+echo '{"c":1}' | dogwood import /a - --yes --data /var/lib/private/dogwood
+systemctl start dogwood
+for i in $(seq 100); do
+	dogwood health --url $DOGWOOD_URL && break
+	sleep 0.2
+done
+get /a/c | grep -x 1
+test -z "$(find /var/lib/private/dogwood -user root)"
+systemctl stop dogwood
 
 # A removal stops it and keeps the data, and a purge its settings only.
 systemctl enable --now dogwood

@@ -128,7 +128,18 @@ func InLog(file string) (database uint64, needs bool, err error) {
 
 // PlaceInLog returns how a file and a log belong together.
 func PlaceInLog(file string) (logged.Place, error) {
-	k, err := kv.OpenFile(file, kv.FileOptions{ReadOnly: true})
+	return placeIn(file, kv.FileOptions{ReadOnly: true})
+}
+
+// DatabaseOf returns the random id of the database that a file is a copy of, 0 for one that had
+// no commit. It reads little of the file, however large that is, and does not verify the rest.
+func DatabaseOf(file string) (uint64, error) {
+	place, err := placeIn(file, kv.FileOptions{ReadOnly: true, Peek: true})
+	return place.Database, err
+}
+
+func placeIn(file string, o kv.FileOptions) (logged.Place, error) {
+	k, err := kv.OpenFile(file, o)
 	if err != nil {
 		return logged.Place{}, err
 	}

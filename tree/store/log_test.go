@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -245,4 +246,49 @@ func TestUncleanFormat(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestDatabaseOf: a copy says which database it is of, from the first commit on. Damage on the
+// way is an error, and elsewhere it does not matter.
+func TestDatabaseOf(t *testing.T) {
+	s := openLogged(t, t.TempDir(), "a.db", 0)
+	file := filepath.Join(t.TempDir(), "copy.db")
+	want := func(what string, want uint64) {
+		t.Helper()
+		if id, err := DatabaseOf(file); id != want || err != nil {
+			t.Errorf("%s: %016x, %v, want %016x", what, id, err, want)
+		}
+	}
+	backUp(t, s, file)
+	want("without a commit", 0)
+	for _, value := range []string{"1", "2"} {
+		putAt(t, s, "/a", value)
+		backUp(t, s, file)
+		want("a copy", s.Database())
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := 0
+	for at := 2 * os.Getpagesize(); at < len(whole); at += os.Getpagesize() {
+		damaged := slices.Clone(whole)
+		copy(damaged[at:], strings.Repeat("\xff", 64))
+		if err := os.WriteFile(file, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		switch id, err := DatabaseOf(file); {
+		case err != nil:
+			bad++
+		case id != s.Database():
+			t.Errorf("with damage at %d: %016x", at, id)
+		}
+	}
+	if bad == 0 {
+		t.Error("no damage is an error")
+	}
+	if err := errors.Join(os.WriteFile(file, whole, 0o600), LeaveLog(file)); err != nil {
+		t.Fatal(err)
+	}
+	want("a copy that is restored", 0)
 }

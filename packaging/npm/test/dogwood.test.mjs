@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { emptyDir, install, program, root, run, serve } from './install.mjs'
+import { emptyDir, install, program, refused, root, run, serve } from './install.mjs'
 
 const here = `${process.platform}-${process.arch}`
 
@@ -48,6 +48,14 @@ test('npx dogwood', async t => {
   const other = await serve(t, bin, ['dev', '--port', '0'])
   other.child.kill('SIGTERM')
   assert.deepEqual(await other.ended, { code: 0, signal: null })
+
+  // A signal to npx alone ends the server, too, whatever the shell is that npx has between.
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    const server = await serve(t, 'npx', [...npx, 'dev', '--port', '0'], { cwd: dir })
+    server.child.kill(signal)
+    await server.ended
+    await refused(server.url)
+  }
 
   // As after an installation with --omit=optional.
   await rm(join(modules, `@dogwood/dogwood-${here}`), { recursive: true })

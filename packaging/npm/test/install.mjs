@@ -1,9 +1,11 @@
 // What the tests share: packages that are installed from files, and servers.
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -35,8 +37,12 @@ export async function serve(t, command, args, options = {}) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true, ...options })
   const ended = new Promise(resolve => child.on('exit', (code, signal) => resolve({ code, signal })))
   t.after(async () => {
-    // npx does not pass signals on, so the whole group gets one.
-    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid)
+    // The whole group: after a failure the server may go on without the command that started it.
+    try {
+      process.kill(-child.pid)
+    } catch (err) {
+      if (err.code !== 'ESRCH') throw err // none of it is left
+    }
     await ended
   })
   const url = await new Promise((resolve, reject) => {
@@ -47,4 +53,16 @@ export async function serve(t, command, args, options = {}) {
     ended.then(({ code, signal }) => reject(new Error(`the server ended: ${code ?? signal}`)))
   })
   return { child, ended, url }
+}
+
+/** Waits until nothing listens at the address of a server. */
+export async function refused(url) {
+  const { hostname, port } = new URL(url)
+  for (const end = Date.now() + 60_000; Date.now() < end; await setTimeout(50)) {
+    const socket = connect(port, hostname)
+    const open = await new Promise(resolve => socket.on('connect', () => resolve(true)).on('error', () => resolve(false)))
+    socket.destroy()
+    if (!open) return
+  }
+  throw new Error(`${url} still accepts connections`)
 }

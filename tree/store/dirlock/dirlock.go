@@ -66,7 +66,15 @@ func Sole(dir, use string) (*Lock, error) { return SoleWithin(dir, use, patience
 // SoleWithin is Sole that waits for longer while another process has the
 // directory.
 func SoleWithin(dir, use string, wait time.Duration) (*Lock, error) {
-	l, err := take(dir, true, wait)
+	return soleFile(filepath.Join(dir, Name), use, wait)
+}
+
+// SoleFile is Sole by a lock file with another name. It excludes only those that name the same
+// file: the directory can still be locked.
+func SoleFile(file, use string) (*Lock, error) { return soleFile(file, use, patience) }
+
+func soleFile(file, use string, wait time.Duration) (*Lock, error) {
+	l, err := take(file, true, wait)
 	if err != nil || l.file == nil {
 		return l, err
 	}
@@ -78,7 +86,7 @@ func SoleWithin(dir, use string, wait time.Duration) (*Lock, error) {
 // itself. It makes no lock file, which would belong to the user who reads: without
 // one nothing is locked, and the locks of the data files are what is left.
 func Shared(dir string) (*Lock, error) {
-	l, err := take(dir, false, patience)
+	l, err := take(filepath.Join(dir, Name), false, patience)
 	if err != nil || l.file == nil {
 		return l, err
 	}
@@ -105,8 +113,8 @@ func (l *Lock) note(text string) {
 	}
 }
 
-func take(dir string, sole bool, wait time.Duration) (*Lock, error) {
-	f, err := open(filepath.Join(dir, Name), sole)
+func take(file string, sole bool, wait time.Duration) (*Lock, error) {
+	f, err := open(file, sole)
 	if err != nil || f == nil {
 		return &Lock{}, err
 	}
@@ -119,7 +127,7 @@ func take(dir string, sole bool, wait time.Duration) (*Lock, error) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
 		}
 		if time.Since(began) > wait {
-			return nil, errors.Join(heldBy(dir, f), f.Close())
+			return nil, errors.Join(heldBy(filepath.Dir(file), f), f.Close())
 		}
 	}
 }
@@ -131,7 +139,7 @@ func open(name string, sole bool) (*os.File, error) {
 	if sole {
 		flag |= os.O_CREATE
 	}
-	f, err := os.OpenFile(name, flag, 0o600)
+	f, err := durable.OpenFile(name, flag, 0o600)
 	if err == nil {
 		return f, nil
 	}

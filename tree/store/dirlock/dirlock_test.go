@@ -66,6 +66,26 @@ func TestStaleHolder(t *testing.T) {
 	}
 }
 
+// TestSoleFile: locks by files of different names are apart.
+func TestSoleFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "another.lock")
+	one, err := SoleFile(file, "one")
+	lock(t, one, err)
+	_, err = SoleFile(file, "two")
+	held(t, err, os.Getpid(), "one")
+	two, err := Sole(dir, "a server")
+	lock(t, two, err)
+	if err := errors.Join(one.Release(), two.Release()); err != nil {
+		t.Fatal(err)
+	}
+	three, err := SoleFile(file, "three")
+	lock(t, three, err)
+	if err := three.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSharedMakesNoFile: one that belongs to the user who reads would keep a server
 // from starting.
 func TestSharedMakesNoFile(t *testing.T) {

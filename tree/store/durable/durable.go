@@ -4,6 +4,10 @@
 // parent.
 //
 // When a function of this package returns nil, its effect is on disk.
+//
+// Root works on directories of other users, such as the data directory of a service, which
+// could not use what belongs to root. So what root makes belongs to the owner of the directory
+// that it is in. Nothing that was there before, or that a symbolic link names, is given away.
 package durable
 
 import (
@@ -81,13 +85,60 @@ func MkdirAll(dir string, perm fs.FileMode) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, perm); err != nil {
+	if err := mkdir(dir, perm); err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
 			return nil // another process made it
 		}
 		return err
 	}
 	return SyncDir(parent)
+}
+
+// mkdir is os.Mkdir. A directory that root gives away is given away before it has its name: the
+// server that is to read it may be running.
+func mkdir(dir string, perm fs.FileMode) error {
+	parent := filepath.Dir(dir)
+	o, ok := heir(parent, nil)
+	if !ok {
+		return os.Mkdir(dir, perm)
+	}
+	part := filepath.Join(parent, ".new-"+rand.Text())
+	if err := os.Mkdir(part, perm); err != nil {
+		return err
+	}
+	err := errors.Join(giveDirectory(part, o), SyncDir(part))
+	if err == nil {
+		err = os.Rename(part, dir) // fails for one that has files in it
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return nil
+}
+
+// OpenFile is os.OpenFile. A file that it makes is not on disk yet. Made by root, the file
+// belongs to the owner of its directory.
+func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return openFile(name, flag, perm, nil)
+}
+
+// openFile is OpenFile for a file that replaces old; nil: none.
+func openFile(name string, flag int, perm fs.FileMode, old fs.FileInfo) (*os.File, error) {
+	o, ok := heir(filepath.Dir(name), old)
+	if !ok || flag&os.O_CREATE == 0 {
+		return os.OpenFile(name, flag, perm)
+	}
+	f, err := os.OpenFile(name, flag|os.O_EXCL, perm) // so that it is new
+	switch {
+	case errors.Is(err, fs.ErrExist) && flag&os.O_EXCL == 0:
+		return os.OpenFile(name, flag, perm)
+	case err != nil:
+		return nil, err
+	}
+	if err := give(f, o); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(name))
+	}
+	return f, nil
 }
 
 // Create makes a file that has its content as soon as it has its name. Its permissions are
@@ -129,7 +180,7 @@ func OpenFor(file, part string, flag int, perm fs.FileMode) (*os.File, error) {
 	if missing == nil {
 		perm &= old.Mode() | 0o200 // Rename opens it to sync it
 	}
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|flag, perm)
+	f, err := openFile(part, os.O_RDWR|os.O_CREATE|flag, perm, old)
 	if err != nil || missing != nil || runtime.GOOS == "windows" {
 		return f, err
 	}

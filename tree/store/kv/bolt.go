@@ -38,6 +38,7 @@ const (
 // FileOptions adjust how a file is opened.
 type FileOptions struct {
 	ReadOnly bool        // change nothing; the file must be there
+	Peek     bool        // with ReadOnly: do not follow all pages before; what is damaged is an error where it is read
 	NoSync   bool        // do not sync commits to the disk
 	OnDamage func(error) // is called with every damaged entry that is read; nil: not called
 
@@ -55,7 +56,7 @@ func OpenFile(file string, o FileOptions) (*File, error) {
 	k := &File{damaged: o.OnDamage, name: o.Name}
 	open := func() (*boltKV, error) { return openBolt(file, o.NoSync) }
 	if o.ReadOnly || onReadOnly(file) {
-		open = func() (*boltKV, error) { return openToRead(file) }
+		open = func() (*boltKV, error) { return openToRead(file, o.Peek) }
 	}
 	var err error
 	if k.boltKV, err = open(); err != nil {
@@ -76,7 +77,7 @@ func onReadOnly(file string) bool {
 }
 
 // openToRead opens a file that is there. Others can do so at the same time.
-func openToRead(file string) (*boltKV, error) {
+func openToRead(file string, peek bool) (*boltKV, error) {
 	if there, err := probeHead(file); err != nil || !there {
 		return nil, fmt.Errorf("%s: %w", file, cmp.Or(err, fs.ErrNotExist))
 	}
@@ -84,8 +85,10 @@ func openToRead(file string) (*boltKV, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, openError(err))
 	}
-	err = probePages(file)
-	if err == nil {
+	if !peek {
+		err = probePages(file)
+	}
+	if err == nil && !peek {
 		err = db.View(haveBuckets(Writers, Counts, Declared))
 	}
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // retryPause is how often a failed commit is tried to be taken back.
@@ -91,7 +93,7 @@ func (k *boltKV) resting() bool { return k.faults == nil && time.Since(k.tried) 
 // openFile opens what bbolt asks for. The first file is the one that it keeps; backups
 // open it once more.
 func (k *boltKV) openFile(name string, flag int, mode fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(name, flag, mode)
+	f, err := durable.OpenFile(name, flag, mode)
 	if k.file == nil {
 		k.file = f
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
 // compactTx is about how many bytes CompactTo writes in a transaction.
@@ -15,7 +17,7 @@ const compactTx = 4 << 20
 // CompactTo writes a copy into a new file, without the space that deleted entries have
 // left.
 func (k *boltKV) CompactTo(file string) error {
-	dst, err := bolt.Open(file, 0o600, &bolt.Options{NoFreelistSync: true, NoSync: true})
+	dst, err := bolt.Open(file, 0o600, &bolt.Options{NoFreelistSync: true, NoSync: true, OpenFile: durable.OpenFile})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -171,9 +172,16 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 		return errors.Join(err, l.Abort())
 	}
 	return s.Update(func(tx *store.Tx) error {
+		data, err := declared.Load(tx)
+		if err != nil {
+			return err
+		}
 		// Without a record in the journal: its readers have to read the state.
 		tx.SetRevision(tx.Revision() + 1)
-		_, err := l.Link(tx)
+		if _, err := l.Link(tx); err != nil {
+			return err
+		}
+		_, err = data.Loaded(tx, path) // a server builds what follows from it
 		return err
 	})
 }

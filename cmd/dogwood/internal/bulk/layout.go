@@ -74,26 +74,44 @@ func firebaseSources(dir, ns string) ([]importSource, error) {
 	return list, nil
 }
 
-// exportFirebase writes the directory: one database, or all of them if none was
-// named. Databases without data are left out.
+// exportFirebase writes the directory. One database that was named is added to an earlier
+// export. All databases replace it.
 func (c *Export) exportFirebase(e *console.Env, path tree.Path) error {
-	if !path.IsRoot() || c.File == "" || c.File == "-" {
+	switch {
+	case !path.IsRoot() || c.File == "" || c.File == "-":
 		return errors.New("--layout firebase exports whole databases into a directory: dogwood export / DIR")
+	case c.Namespace == "":
+		return c.replaceAll(e)
 	}
-	names := []string{c.Namespace}
-	if c.Namespace == "" {
-		var err error
-		if names, err = c.namespaces(e.Ctx); err != nil {
-			return err
-		}
-	}
-	if err := c.exportAll(e, names, filepath.Join(c.File, exportDir)); err != nil {
+	if err := c.exportAll(e, []string{c.Namespace}, filepath.Join(c.File, exportDir)); err != nil {
 		return err
 	}
 	return c.describe()
 }
 
-// exportAll writes a file for each database into a directory.
+// replaceAll writes the directory of all databases. It replaces an earlier export in one step,
+// when everything is on the disk, so databases that are gone do not stay in it.
+func (c *Export) replaceAll(e *console.Env) error {
+	names, err := c.namespaces(e.Ctx)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(c.File, exportDir)
+	part := dir + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return err
+	}
+	err = c.exportAll(e, names, part)
+	if err == nil {
+		err = replaceDirectory(part, dir)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(part))
+	}
+	return c.describe()
+}
+
+// exportAll writes a file for each database into a directory. Databases without data are left out.
 func (c *Export) exportAll(e *console.Env, names []string, dir string) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -66,31 +66,14 @@ func (s Saved) Load(e *console.Env, to client.Flags) error {
 	return nil
 }
 
-// Save writes the databases of a server. It replaces an earlier export in one step,
-// when everything is on the disk.
+// Save writes the databases of a server. It replaces an earlier export.
 func (s Saved) Save(e *console.Env, from client.Flags) error {
 	c := &Export{Path: "/", File: string(s), Layout: "json", Flags: from}
 	if s.IsFile() {
 		return c.write(e)
 	}
 	c.Namespace = ""
-	names, err := c.namespaces(e.Ctx)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(c.File, exportDir)
-	part := dir + ".part"
-	if err := os.RemoveAll(part); err != nil {
-		return err
-	}
-	err = c.exportAll(e, names, part)
-	if err == nil {
-		err = replaceDirectory(part, dir)
-	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(part))
-	}
-	return c.describe()
+	return c.replaceAll(e)
 }
 
 // replaceDirectory gives a new directory the name of an old one, which is removed.

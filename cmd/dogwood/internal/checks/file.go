@@ -34,11 +34,17 @@ func Apart(ctx context.Context, file string, args ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return found(ctx, file, exec.CommandContext(ctx, self, append([]string{"check", "--here", file}, args...)...))
+}
+
+// found returns what a check finds that runs in a process. A panic or a fault is damage. A
+// process that ends in another way, such as one that is killed because memory is short, says
+// nothing about the file.
+func found(ctx context.Context, file string, check *exec.Cmd) ([]string, error) {
 	var stdout, stderr strings.Builder
-	cmd := exec.CommandContext(ctx, self, append([]string{"check", "--here", file}, args...)...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	findings := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	check.Stdout, check.Stderr = &stdout, &stderr
+	err := check.Run()
+	reason, _, _ := strings.Cut(stderr.String(), "\n")
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case ctx.Err() != nil:
@@ -47,11 +53,28 @@ func Apart(ctx context.Context, file string, args ...string) ([]string, error) {
 		return nil, nil
 	case !errors.As(err, &exit):
 		return nil, err
-	case exit.ExitCode() == 1:
-		return findings, nil
+	case exit.ExitCode() == exitFound && stdout.Len() > 0:
+		return strings.Split(strings.TrimSpace(stdout.String()), "\n"), nil
+	case exit.ExitCode() == exitPanic && !lacksMemory(stderr.String()):
+		return []string{"damaged beyond reading; restore it from a backup (" + reason + ")"}, nil
 	}
-	reason, _, _ := strings.Cut(stderr.String(), "\n")
-	return []string{"damaged beyond reading; restore it from a backup (" + reason + ")"}, nil
+	if reason != "" {
+		reason = ": " + reason
+	}
+	return nil, fmt.Errorf("the check of %s did not end, perhaps for lack of memory, and says nothing about the file (%v%s)", file, exit, reason)
+}
+
+// Exit codes of a check.
+const (
+	exitFound = 1
+	exitPanic = 2 // of the Go runtime
+)
+
+// lacksMemory reports whether a program that has panicked says that the system gave it no memory
+// or no thread. The stacks behind the first empty line do not count.
+func lacksMemory(stderr string) bool {
+	text, _, _ := strings.Cut(stderr, "\n\n")
+	return strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") || strings.Contains(text, "newosproc")
 }
 
 // Databases returns the data files of a directory.

@@ -1,6 +1,7 @@
 package datacmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,7 +47,10 @@ type status struct {
 	MoreEntries bool  `json:"moreEntries"`
 }
 
-const statusPlace = "/.settings/data/status"
+const (
+	statusPlace = "/.settings/data/status"
+	statusName  = "status of the data document"
+)
 
 func (c *statusCommand) Run(e *console.Env) error {
 	db, err := c.Client()
@@ -54,11 +58,7 @@ func (c *statusCommand) Run(e *console.Env) error {
 		return err
 	}
 	if c.JSON {
-		r, err := db.Request(e.Ctx, http.MethodGet, statusPlace, nil, nil)
-		if err != nil {
-			return err
-		}
-		return console.PrintTo(e.Stdout, func(w io.Writer) error { return db.Call(r, w) })
+		return c.printJSON(e, db)
 	}
 	list, err := statusOf(e, db)
 	if err != nil {
@@ -66,6 +66,26 @@ func (c *statusCommand) Run(e *console.Env) error {
 	}
 	if err := printStatus(e.Stdout, list); err != nil {
 		return err
+	}
+	return failures(list)
+}
+
+// printJSON prints the answer of the server as it is.
+func (c *statusCommand) printJSON(e *console.Env, db *client.Client) error {
+	r, err := db.Request(e.Ctx, http.MethodGet, statusPlace, nil, nil)
+	if err != nil {
+		return err
+	}
+	var text json.RawMessage
+	if err := db.Read(r, statusName, &text); err != nil {
+		return err
+	}
+	if err := console.PrintTo(e.Stdout, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return err
+	}
+	var list []status
+	if err := json.Unmarshal(text, &list); err != nil {
+		return fmt.Errorf("%s: %w", statusName, err)
 	}
 	return failures(list)
 }
@@ -90,7 +110,7 @@ func statusOf(e *console.Env, db *client.Client) (list []status, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return list, db.Read(r, "status of the data document", &list)
+	return list, db.Read(r, statusName, &list)
 }
 
 func printStatus(w io.Writer, list []status) error {

@@ -83,6 +83,9 @@ func ExplainFlag(dir string, err error) error {
 	if _, err := os.Stat(at.Path); errors.Is(err, fs.ErrNotExist) && errors.Is(at, fs.ErrPermission) {
 		return fmt.Errorf("--data %s: not writable by user %d", dir, os.Geteuid())
 	}
+	if errors.Is(at, fs.ErrPermission) {
+		return fmt.Errorf("--data %s: %w; user %d may not use this file: give it the owner of the directory", dir, at, os.Geteuid())
+	}
 	return fmt.Errorf("--data %s: %w", dir, at)
 }
 

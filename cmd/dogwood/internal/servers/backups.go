@@ -13,6 +13,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/server"
+	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
@@ -21,7 +22,13 @@ type backupFlags struct {
 	BackupDir   string         `group:"Backups" help:"Directory for backups of all databases, better on another disk. Without it, none are made." type:"path" placeholder:"DIR"`
 	BackupEvery *time.Duration `group:"Backups" help:"Time from one backup of a database to the next, 24h if it is not given; at least 1m." placeholder:"TIME"`
 	BackupKeep  *int           `group:"Backups" help:"How many backups of each database to keep, 7 if it is not given." placeholder:"N"`
+
+	dirLock *dirlock.Lock // of BackupDir; nil: it is not locked
 }
+
+// backupLock is the file by which one server makes backups in a directory. It is not the
+// lock of the directory, which commands take that check the backups.
+const backupLock = "dogwood-backups.lock"
 
 // minBackupEvery keeps a misspelt time from filling the disk.
 const minBackupEvery = time.Minute
@@ -41,15 +48,8 @@ func (f *backupFlags) schedule(data string, log *slog.Logger) (func(context.Cont
 	case isWithin(f.BackupDir, data):
 		return nil, fmt.Errorf("--backup-dir %s: it is in the data directory %s; choose a directory elsewhere, better on another disk", f.BackupDir, data)
 	}
-	parent := filepath.Dir(f.BackupDir)
-	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		log.Warn("the directory of backups has no parent yet, so it is made: a disk that is not mounted, or a misspelt path?", "dir", f.BackupDir, "parent", parent)
-	}
-	switch err := writable(f.BackupDir); {
-	case durable.NoRoom(err): // there may be when the next one is due
-		log.Error(durable.NoRoomFor("backup", err), "dir", f.BackupDir, "err", err)
-	case err != nil:
-		return nil, fmt.Errorf("--backup-dir: %w", err)
+	if err := f.prepare(data, log); err != nil {
+		return nil, err
 	}
 	o := server.Backups{
 		Dir:   f.BackupDir,
@@ -60,6 +60,39 @@ func (f *backupFlags) schedule(data string, log *slog.Logger) (func(context.Cont
 		},
 	}
 	return func(ctx context.Context, s *server.Server) { s.RunBackups(ctx, o) }, nil
+}
+
+// prepare makes the directory of backups and locks it until leaveBackups is called.
+func (f *backupFlags) prepare(data string, log *slog.Logger) error {
+	parent := filepath.Dir(f.BackupDir)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		log.Warn("the directory of backups has no parent yet, so it is made: a disk that is not mounted, or a misspelt path?", "dir", f.BackupDir, "parent", parent)
+	}
+	switch err := writable(f.BackupDir); {
+	case durable.NoRoom(err): // there may be when the next one is due
+		log.Error(durable.NoRoomFor("backup", err), "dir", f.BackupDir, "err", err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("--backup-dir: %w", err)
+	}
+	// Backups of two servers have the same names, and each would delete those of the other.
+	lock, err := dirlock.SoleFile(filepath.Join(f.BackupDir, backupLock), "a server that backs up "+data)
+	held := (*dirlock.HeldError)(nil)
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("--backup-dir %s: in use by %s; give each server a directory of its own", f.BackupDir, held.Holder())
+	case err != nil:
+		log.Warn("the directory of backups cannot be locked: see that no other server makes backups there", "dir", f.BackupDir, "err", err)
+	}
+	f.dirLock = lock
+	return nil
+}
+
+// leaveBackups has the directory of backups free for another server.
+func (f *backupFlags) leaveBackups() {
+	if f.dirLock != nil {
+		_ = f.dirLock.Release() // the end of the process releases it, too
+	}
 }
 
 // orGiven returns what was given, or else what holds without it.

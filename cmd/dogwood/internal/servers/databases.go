@@ -38,6 +38,26 @@ func (c *Serve) isEmpty() bool {
 	return err == nil && !slices.ContainsFunc(list, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".db" })
 }
 
+// warnEmpty warns of a data directory without a database if there are backups of one that is made
+// in it: more likely its disk is not mounted.
+func (c *Serve) warnEmpty(log *slog.Logger) {
+	backups, err := os.ReadDir(c.BackupDir)
+	if err != nil || !c.isEmpty() {
+		return
+	}
+	for _, ns := range append(slices.Clip(c.Namespace), c.DefaultNamespace) {
+		i := slices.IndexFunc(backups, func(e os.DirEntry) bool {
+			is, _ := filepath.Match(ns+"-????????T??????Z.db", e.Name())
+			return is
+		})
+		if i >= 0 {
+			log.Warn("the data directory has no database, but there are backups of one: a disk that is not mounted, or a misspelt path?",
+				"data", c.Data, "namespace", ns, "backup", filepath.Join(c.BackupDir, backups[i].Name()))
+			return
+		}
+	}
+}
+
 // greetDatabases prints what differs from one database to the other.
 func (c *Serve) greetDatabases(w io.Writer) {
 	if c.DefaultNamespace == "" {

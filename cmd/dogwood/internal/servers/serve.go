@@ -77,6 +77,7 @@ func (c *Serve) Run(e *console.Env) error {
 	if err := c.prepareBeside(log); err != nil {
 		return err
 	}
+	defer c.leaveBackups()
 	defer memory.Keep()()
 	defer processors.AddSpare()()
 	life := &lifetime{log: log}
@@ -101,6 +102,7 @@ func (c *Serve) prepareBeside(log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	c.warnEmpty(log)
 	c.beside = func(ctx context.Context, s *server.Server) {
 		var all sync.WaitGroup
 		all.Go(func() { c.obtain(ctx) })

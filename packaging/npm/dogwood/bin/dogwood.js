@@ -24,9 +24,25 @@ const child = spawn(program(), process.argv.slice(2), { stdio: 'inherit' })
 
 // A terminal sends its signals to the program, too, which decides when it ends. Supervisors
 // send theirs to this process only.
+let told = false
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => child.kill(signal))
+  process.on(signal, () => {
+    told = true
+    child.kill(signal)
+  })
 }
+
+// npx passes a signal on to a shell. Where that does not run this file in its own process, as
+// dash, it ends and passes nothing on. A second signal would end the program at once.
+if (process.env.npm_lifecycle_event === 'npx') {
+  const parent = process.ppid
+  const look = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(look)
+    if (!told) child.kill('SIGTERM')
+  }, 200).unref()
+}
+
 child.on('error', err => {
   console.error(`dogwood: ${err.message}`)
   process.exit(1)

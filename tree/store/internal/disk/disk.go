@@ -94,7 +94,7 @@ func (d Directory) Create(name string, size int64) (_ File, err error) {
 	if err := durable.MkdirAll(string(d), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := durable.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
