@@ -317,7 +317,6 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if o.held > 0 {
 		return dst, true // Take gives it back
 	}
-	heldBack := o.isHeldBack()
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
 		it := next(o)
 		o.waits.uncount(&it, o.allowance)
@@ -332,7 +331,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 			o.waits.endGrace(o.allowance)
 		}
 	}
-	if heldBack && !o.isHeldBack() {
+	if !o.isHeldBack() { // maybe since an item came for which there was room
 		o.room.Broadcast()
 	}
 	if o.items.Len() > 0 {
@@ -342,6 +341,14 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 		dst = append(dst, msg)
 	}
 	return dst, false
+}
+
+// TakeRest is TakeReady for an outbox that is about to be closed. As a call of Take does, it says
+// that everything that was taken before has been sent.
+func TakeRest(o *Outbox, max int) [][]byte {
+	o.sent()
+	msgs, _ := o.TakeReady(nil, max)
+	return msgs
 }
 
 func (o *Outbox) pop() (item, bool) {
