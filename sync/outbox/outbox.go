@@ -86,6 +86,8 @@ type View struct {
 
 	ended atomic.Bool
 	live  bool // it is sent events; guarded by the outbox's mu
+
+	Children bool // of an event stream: it selects children, so a leaf is shown as null
 }
 
 // End drops the events that are queued for a view.
