@@ -136,3 +136,44 @@ func TestDataDocumentWrites(t *testing.T) {
 func refusedBy(body, definition string) string {
 	return strings.TrimSuffix(body, "\n}\n") + ",\n  \"definition\" : \"" + definition + "\"\n}\n"
 }
+
+// The ETag of an answer to a write is that of what was stored. If declared data put something else there
+// than was sent, there is none.
+func TestTagsOfDeclaredData(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, Rules: parseRules(t, `{"rules": {".read": true, ".write": true}}`)})
+	const document = `{"format": "dogwood-data/1", "define": {
+		"size": {"count": "/groups/$g/members/$u", "to": "/groups/$g/size"},
+		"name": {"map": "/names/$g", "to": "/groups/$g/name", "value": "= data.val()"},
+		"last": {"keep": 1, "at": "/log"}}}`
+	if r := ts.do(call{"PUT", "/.settings/data.json", bearer("owner"), document}); r.StatusCode != 200 {
+		t.Fatal(r.body)
+	}
+	ts.want("PUT", "/names/h.json", `"H"`, 200, `"H"`)
+	for _, c := range []struct {
+		method, path, body string
+		tagged             bool
+	}{
+		{"PUT", "/groups/g", `{"members":{"ann":true}}`, false},
+		{"PUT", "/groups/g", `{"members":{"ann":true},"size":1}`, true},
+		{"PUT", "/groups/g/members/bob", `true`, true},
+		{"PUT", "/groups/g/title", `"G"`, true},
+		{"DELETE", "/groups/g", ``, true},
+		{"DELETE", "/groups/h", ``, false},
+		{"PUT", "/log", `{"a":1,"b":2}`, false},
+		{"PUT", "/log", `{"b":2}`, true},
+		{"POST", "/groups", `{"members":{"ann":true}}`, false},
+		{"POST", "/groups", `{"title":"G"}`, true},
+	} {
+		r := ts.do(call{c.method, c.path + ".json", http.Header{"X-Firebase-Etag": {"true"}}, c.body})
+		tag := r.Header.Get("ETag")
+		if r.StatusCode != 200 || (tag != "") != c.tagged {
+			t.Errorf("%s %s %s: %d %s, ETag %q, want one: %t", c.method, c.path, c.body, r.StatusCode, r.body, tag, c.tagged)
+		}
+		if tag == "" || c.method == "POST" {
+			continue
+		}
+		if now := ts.do(call{"GET", c.path + ".json", http.Header{"X-Firebase-Etag": {"true"}}, ""}); now.Header.Get("ETag") != tag {
+			t.Errorf("%s %s %s: ETag %q, and then %q of %s", c.method, c.path, c.body, tag, now.Header.Get("ETag"), now.body)
+		}
+	}
+}

@@ -108,3 +108,44 @@ func TestPollStalls(t *testing.T) {
 		}
 	})
 }
+
+// A poll that brings messages is answered though the outbox fills up before they are handled: no
+// other may come that would empty it. One that only asks does not wait for such messages.
+func TestPollsDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const listens, outbox = 30, 1_000 // the whole views of all take more
+		tn := townOf(t, Options{Dev: true, Limits: Limits{OutboxBytes: outbox, MessageRate: 1, MessageBurst: listens}})
+		defer tn.shutdown()
+		b := tn.network(t, "198.51.100.1").browser()
+		b.start("")
+		var children []string
+		for i := range listens {
+			b.next(ask(i, "q", fmt.Sprintf(`{"p":"/x/k%d","h":""}`, i)))
+			children = append(children, fmt.Sprintf(`"k%d":"some text"`, i))
+		}
+		put := func(r int) string { return ask(r, "p", `{"p":"/y","d":1}`) }
+		held := b.hold(put(100)) // waits for the rate of messages
+		synctest.Wait()
+		tn.at("198.51.100.2").want("PUT", "/x.json?print=silent", "{"+strings.Join(children, ",")+"}", 204, "")
+		answers := (<-held).messages
+		if len(answers) < listens {
+			t.Errorf("the poll is answered with %q", answers)
+		}
+		if len(answers) == listens { // the write was not on disk yet
+			answers = b.fetch(b.query()).messages
+		}
+		if len(answers) == 0 || answers[len(answers)-1] != okReply(100, `""`) {
+			t.Errorf("its message is answered with %q", answers)
+		}
+
+		time.Sleep(time.Second) // for one message
+		held = b.hold(put(101), put(102))
+		synctest.Wait()
+		began := time.Now()
+		r := b.fetch(b.query())
+		if took := time.Since(began); took != 0 || len(r.messages) != 1 || r.messages[0] != okReply(101, `""`) {
+			t.Errorf("after %v the next poll is answered with %+v", took, r)
+		}
+		<-held
+	})
+}

@@ -53,8 +53,8 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 	if c != nil {
 		n, whole := c.Shown(0)
 		a := q.node(n)
-		if !whole {
-			a.tag = "" // it would tell the same as the value
+		if !whole || !c.Stays(0) {
+			a.tag = "" // it would tell the same as the value, or is not that of what was stored
 		}
 		return a, nil
 	}
@@ -108,7 +108,9 @@ func postValue(q *request) (answer, error) {
 		return explained, err
 	}
 	a := q.jsonText(`{"name":"` + name + `"}`)
-	a.tag = q.cond.tag(c.Writes[0].Node)
+	if c.Stays(0) {
+		a.tag = q.cond.tag(c.Writes[0].Node)
+	}
 	return a, nil
 }
 

@@ -68,6 +68,31 @@ func TestStream(t *testing.T) {
 	s.wantEnd()
 }
 
+// A query at a leaf shows nothing, in a stream as in a GET, also if it only orders.
+func TestStreamOfLeaf(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	const ordered = `/name.json?orderBy="$key"`
+	ts.want("PUT", "/name.json", `"ann"`, 200, `"ann"`)
+	ts.want("GET", ordered, "", 200, "null")
+	plain, query := ts.follow("/name.json"), ts.follow(ordered)
+	defer plain.Close()
+	defer query.Close()
+	event := func(path, data string) string {
+		return "event: put\ndata: {\"path\":\"" + path + "\",\"data\":" + data + "}\n\n"
+	}
+	plain.want(event("/", `"ann"`))
+	query.want(event("/", "null"))
+	ts.want("PUT", "/name/first.json", `"Ann"`, 200, `"Ann"`)
+	plain.want(event("/first", `"Ann"`))
+	query.want(event("/first", `"Ann"`))
+	ts.want("PUT", "/name.json", `"bob"`, 200, `"bob"`)
+	plain.want(event("/", `"bob"`))
+	query.want(event("/", "null"))
+	ts.want("PUT", "/name.json", `{"last":"Bo"}`, 200, `{"last":"Bo"}`)
+	plain.want(event("/", `{"last":"Bo"}`))
+	query.want(event("/", `{"last":"Bo"}`))
+}
+
 // readBound is what an answer says of a bound of one read that more memory would raise.
 func readBound(bytes int64) string {
 	return fmt.Sprintf("one read has at most %d bytes; read parts of it, such as with limitToFirst or limitToLast, or give the server more memory", bytes)

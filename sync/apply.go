@@ -98,7 +98,7 @@ func (t *writeTask) carryOut(b *batch) error {
 	}
 	t.commit = Commit{Writes: v.asked, Now: v.now}
 	if t.follows = v.follows; t.follows != nil {
-		t.commit.Kept = t.follows.Kept
+		t.commit.Kept, t.commit.stored = t.follows.Kept, v.writes
 	}
 	if t.noted, err = b.change(w, v, t.ready); err != nil {
 		return err

@@ -53,3 +53,26 @@ func TestEventsDoNotKeepRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestWindowsDoNotKeepRows: a window without an index keeps what orders its children, and not their rows.
+func TestWindowsDoNotKeepRows(t *testing.T) {
+	tier.Unraced(t)
+	const children, row = 2000, 1500
+	db := openTest(t, Options{})
+	var b strings.Builder
+	for i := range children {
+		fmt.Fprintf(&b, `,"k%d":{"n":%d,"pad":"%s"}`, i, i, strings.Repeat("x", row))
+	}
+	set(t, db, "/l", "{"+b.String()[1:]+"}")
+	c := connect(t, db, "c", 0)
+	before := heap()
+	c.send(fmt.Sprintf(`{"r":1,"a":"q","b":{"p":"/l","q":{"i":"n","l":%d,"vf":"l"},"t":1,"chg":1}}`, children))
+	if got := strings.Join(c.frames(), ""); !strings.Contains(got, `"s":"ok"`) {
+		t.Fatalf("%.200s", got)
+	}
+	if kept := heap() - before; kept > children*row/4 {
+		t.Errorf("a window of %d children keeps %d bytes", children, kept)
+	}
+	c.session.Close()
+	runtime.KeepAlive(db)
+}

@@ -11,16 +11,14 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Handle carries out one request. It waits while the client's replies or writes
-// pile up, until ctx ends. Then the client is leaving: a request that was given up is
-// not answered, so that the client asks again where it comes back.
+// Handle carries out one request. It waits while the client's writes pile up, until ctx
+// ends. Then the client is leaving: a request that was given up is not answered, so that the
+// client asks again where it comes back.
 //
-// The outbox comes first: a client that does not take its replies gets no further request
-// read. So what it can make the server hold is bounded by its own reading.
+// It does not wait for room in the outbox. The transport does that before (outbox.Wait), if
+// something else than this request empties the outbox: a client that does not take its replies gets no
+// further request read, so its own reading bounds what it can make the server hold.
 func (s *Session) Handle(ctx context.Context, r wire.Request) {
-	if s.out.Wait(ctx) != nil {
-		return
-	}
 	if err := s.handle(ctx, r); err != nil && ctx.Err() == nil {
 		s.fail(r.ID, err)
 	}

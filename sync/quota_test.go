@@ -265,6 +265,76 @@ func TestQuotaWindows(t *testing.T) {
 	checkAudience(t, db)
 }
 
+// roomIn returns how many units fit into a quota.
+func roomIn(q *quota.Quota) (n int64) {
+	for q.Fits(n + 1) {
+		n++
+	}
+	return n
+}
+
+// TestQuotaKept: the keys and values of windows count for each quota that follows them, once, also those that
+// others write later. Nothing is counted of a write that fails, or in the end.
+func TestQuotaKept(t *testing.T) {
+	log := new(faultyLog)
+	db := openTest(t, Options{Change: log})
+	text := func(kib int) string { return `"` + strings.Repeat("x", kib<<10) + `"` }
+	for i := range 10 { // 30 KiB
+		set(t, db, fmt.Sprintf("/p/k%d/s", i), text(3))
+	}
+	first := func(n int) string { return fmt.Sprintf(`{"i":"s","l":%d,"vf":"l"}`, n) }
+	q := quota.New(quota.Limits{Listens: 100})
+	a, b, other := connectBounded(t, db, "a", q), connectBounded(t, db, "b", q), connectBounded(t, db, "other", nil)
+	left := func(doing string, want int64) {
+		t.Helper()
+		if got := roomIn(q); got != want {
+			t.Errorf("%s: there is room for %d units, want %d", doing, got, want)
+		}
+	}
+	a.want("a window", listenOf("/p", 1, first(50)), "ok")
+	left("a window", 100-31)
+	b.want("the same", listenOf("/p", 1, first(50)), "ok")
+	left("twice", 100-32)
+	a.want("another", listenOf("/p", 2, first(51)), "ok")
+	b.want("a third", listenOf("/p", 2, first(52)), "ok")
+	a.want("one too many", listenOf("/p", 3, first(53)), "too_big")
+	other.want("it for another quota", listenOf("/p", 3, first(53)), "ok")
+	a.want("it again, now that it is known", listenOf("/p", 3, first(53)), "too_big")
+	left("three", 100-94)
+	a.want("an end", unlistenOf("/p", 2), "ok")
+	left("two", 100-63)
+	a.want("one in its place", listenOf("/p", 3, first(53)), "ok")
+
+	log.set(true)
+	if _, err := db.Write(t.Context(), putOf(t, "/p/k0/s", text(20))); err == nil {
+		t.Fatal("a write is committed that cannot be")
+	}
+	log.set(false)
+	left("after a write that fails", 100-94)
+	checkAudience(t, db)
+	set(t, db, "/p/k0/s", text(20)) // three windows grow by 17 KiB, and two have room
+	cancelled := 0
+	for _, c := range []bounded{a, b} {
+		cancelled += strings.Count(strings.Join(c.frames(), ""), "too many long keys")
+	}
+	if got := len(other.frames()); cancelled == 0 || got != 1 {
+		t.Errorf("%d listens are cancelled; another quota is sent %d frames", cancelled, got)
+	}
+	if !q.Fits(0) {
+		t.Error("more is counted than there may be")
+	}
+	if n := a.reached[fault.BoundQuotaKept] + b.reached[fault.BoundQuotaKept]; n != 2+cancelled {
+		t.Errorf("the bound was reached %d times, want %d", n, 2+cancelled)
+	}
+	checkAudience(t, db)
+	a.session.Close()
+	left("of one session", 100-48)
+	b.session.Close()
+	other.session.Close()
+	left("of none", 100)
+	checkAudience(t, db)
+}
+
 // TestPathWindows: beyond the bound of a path nobody can follow what nobody
 // follows yet, and everything else goes on.
 func TestPathWindows(t *testing.T) {

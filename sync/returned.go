@@ -1,6 +1,8 @@
 package sync
 
 import (
+	"slices"
+
 	"github.com/dogwooddb/dogwood/sync/access"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -133,6 +135,10 @@ func (c *Commit) Shown(i int) (n tree.Node, whole bool) {
 	w := c.hidden.update[i]
 	return w.Value.WithoutIncrements(n, func(p tree.Path) bool { return c.hides(w.Path.Join(p)) })
 }
+
+// Stays reports whether Writes[i] is what was stored. Declared data may keep something else there:
+// what was written above a place that they keep has the place's value put into it.
+func (c *Commit) Stays(i int) bool { return c.stored == nil || slices.Contains(c.stored, c.Writes[i]) }
 
 // hides reports whether the caller does not see an increment at a path.
 func (c *Commit) hides(p tree.Path) bool {

@@ -96,7 +96,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
 	// The listen counts for its filter, also while its view waits to be sent.
 	l := &listen{key: key, size: len(path.Clean()) + len(raw) + query.Size(v.query)}
-	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { s.reply(cancel(path, raw, why)) })
+	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { cancelled(s, path, raw, why) })
 	if err := s.roomFor(l); err != nil {
 		return err
 	}
@@ -125,18 +125,23 @@ func tellPositions(s *Session) {
 	}
 }
 
-// cancel is the push that tells a client that its listen has ended, and why unless it
-// is that permission was lost.
-func cancel(p tree.Path, query string, why error) []byte {
+// cancelled tells the client that its listen has ended, and why unless it is that permission
+// was lost.
+func cancelled(s *Session, p tree.Path, query string, why error) {
 	var queries []string
 	if query != "" {
 		queries = []string{query}
 	}
-	if errors.As(why, new(*fault.UnboundedError)) || errors.As(why, new(*tree.LooksError)) {
-		status, text := fault.Status(why)
-		return wire.AppendCancelBecause(nil, p.Clean(), queries, status, text)
+	limit := (*fault.LimitError)(nil)
+	if errors.As(why, &limit) {
+		s.reached(limit.Bound)
 	}
-	return wire.AppendCancel(nil, p.Clean(), queries)
+	if limit == nil && !errors.As(why, new(*fault.UnboundedError)) && !errors.As(why, new(*tree.LooksError)) {
+		s.reply(wire.AppendCancel(nil, p.Clean(), queries))
+		return
+	}
+	status, text := fault.Status(why)
+	s.reply(wire.AppendCancelBecause(nil, p.Clean(), queries, status, text))
 }
 
 // has reports whether the client already has the view n. The JS SDK leaves the

@@ -64,7 +64,8 @@ type Commit struct {
 	// the values that follow.
 	Kept int
 
-	hidden *hidden // what the caller does not see of a Write that is Shown or Returns; nil: nothing
+	hidden *hidden              // what the caller does not see of a Write that is Shown or Returns; nil: nothing
+	stored []tree.ResolvedWrite // Writes with what follows from them; nil: nothing can
 }
 
 // A writer carries out writes. It prepares large values and conditions outside of the

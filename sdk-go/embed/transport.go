@@ -177,6 +177,9 @@ func (c *conn) Send(msg []byte) error {
 		}
 		return nil
 	}
+	if c.out.Wait(c.ctx) != nil { // the client has to take its replies
+		return io.ErrClosedPipe
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -19,4 +19,5 @@ var Bounds = map[fault.Bound]Reason{
 	fault.BoundMemory:       WriteMemory,
 
 	fault.BoundCommonPending: Disconnects,
+	fault.BoundQuotaKept:     AddressListens,
 }

@@ -95,15 +95,21 @@ func (c *conn) transports() (*poll, *socket) {
 	return c.poll.Load(), c.sock.Load()
 }
 
-// receive takes one message from the client. Control messages go to the
-// transport that it came through. It waits while replies fill the outbox: a
-// client that does not read is not read from. An error ends the connection. The
-// client's own network is the queue: it is full when nothing is read.
+// receive takes one message from a socket. It waits while replies fill the outbox: a
+// client that does not read is not read from. The client's own network is the queue: it
+// is full when nothing is read.
 func (c *conn) receive(text string, control func(typ string) error) error {
+	if c.out.Wait(c.ctx) != nil {
+		return dropped
+	}
+	return c.take(text, control)
+}
+
+// take takes one message from the client. Control messages go to the transport that it
+// came through. An error ends the connection.
+func (c *conn) take(text string, control func(typ string) error) error {
 	m, err := c.parse(text)
 	switch {
-	case c.out.Wait(c.ctx) != nil:
-		return dropped
 	case err != nil:
 		return c.malformed(err)
 	case m.Control != nil:

@@ -80,7 +80,7 @@ func (rt *Server) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery) 
 	peer.RequestOf(r).Shed()
 	body := p.respond(r.Context(), t)
 	if err := writeScript(w, r, body); err != nil && body != nil {
-		p.responseLost()
+		p.abandon(dropped)
 	}
 }
 
@@ -88,7 +88,7 @@ func (rt *Server) nextPoll(w http.ResponseWriter, r *http.Request, q pollQuery) 
 // socket, only the poll's page is.
 func (rt *Server) disconnectPoll(w http.ResponseWriter, q pollQuery) {
 	if p := rt.authenticPoll(q); p != nil && !p.isOver() {
-		p.c.close(left)
+		p.abandon(left)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

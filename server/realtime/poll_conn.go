@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -86,7 +87,7 @@ func (p *poll) isOver() bool {
 	return p.over
 }
 
-// end makes the poll tell its client to stop asking, after the rest of the
+// end makes the poll tell its client to stop asking, after what is ready in the
 // outbox if it can be expected to hear that.
 func (p *poll) end(reason closeReason) {
 	if p.up.TryLock() { // otherwise the request that has it forgets them
@@ -109,13 +110,13 @@ func (p *poll) end(reason closeReason) {
 	p.wake()
 }
 
-// responseLost ends a connection whose client did not get a response: it keeps
-// those that follow and waits for this one.
-func (p *poll) responseLost() {
+// abandon ends a connection whose client will not hear anything any more: its page is gone, or
+// it did not get a response, so it keeps those that follow and waits for this one.
+func (p *poll) abandon(reason closeReason) {
 	p.mu.Lock()
 	p.lost = true
 	p.mu.Unlock()
-	p.c.close(dropped)
+	p.c.close(reason)
 }
 
 // expire runs when no request has come for a while.
@@ -198,16 +199,18 @@ func (p *poll) handOver(msgs [][]byte) []byte {
 	return append(body, p.stopAsking()...)
 }
 
-// rest returns a response with all that is left in the outbox.
+// pollRest is about how much of its outbox a poll that ends keeps for its client. It is part of
+// what a connection takes, since it is kept until the client asks, and nothing else counts it.
+const pollRest = 16 << 10
+
+// rest returns a response with the first of what is ready in the outbox. The client asks again for
+// the others when it is back: values are not read for a connection that has ended.
 func (p *poll) rest() []byte {
-	var all [][]byte
-	for msgs := p.c.out.Take(PollBatch); len(msgs) > 0; msgs = p.c.out.Take(PollBatch) {
-		all = append(all, msgs...)
-	}
-	if all == nil {
+	msgs := outbox.TakeRest(p.c.out, pollRest)
+	if msgs == nil {
 		return nil
 	}
-	return p.number(all)
+	return p.number(msgs)
 }
 
 // stopAsking returns the command that ends the polling, after the last response

@@ -1,11 +1,14 @@
 package realtime
 
 import (
+	"bytes"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // FuzzPollQuery: what strangers ask for is either understood or refused.
@@ -56,5 +59,46 @@ func TestOvertakenPollIsNotHeld(t *testing.T) {
 	case <-older.released:
 	default:
 		t.Error("the older request is held")
+	}
+}
+
+// A poll that ends keeps what is ready for its client, also behind a large answer that was taken. No
+// values are read for the client, and for one whose page is gone nothing is kept.
+func TestPollEnd(t *testing.T) {
+	s := serveTest(t, Limits{})
+	for name, c := range map[string]struct {
+		end  func(*poll)
+		kept bool
+	}{
+		"a shutdown":     {func(p *poll) { p.c.close(goingAway) }, true},
+		"the page goes":  {func(p *poll) { p.abandon(left) }, false},
+		"the connection": {func(p *poll) { p.c.close(dropped) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := newConn(s.Server, "test", s.opts.Host.(testHost).db, nil)
+			conn.leave = func() {}
+			p := newPoll(conn, wire.CallbackID{})
+			defer p.retire()
+			made := 0
+			read := func() {
+				conn.out.PushRead(70, func() [][]byte {
+					made++
+					return [][]byte{bytes.Repeat([]byte("1"), PollBatch)}
+				})
+			}
+			read()
+			conn.out.Take(PollBatch)
+			conn.out.PushFrame([]byte(`"acknowledged"`))
+			for range 100 {
+				read()
+			}
+			c.end(p)
+			if made != 1 {
+				t.Errorf("%d values were read, want 1", made)
+			}
+			if len(p.last) > 2*pollRest || strings.Contains(string(p.last), "acknowledged") != c.kept {
+				t.Errorf("kept: %d bytes, %.60s", len(p.last), p.last)
+			}
+		})
 	}
 }

@@ -24,6 +24,9 @@ func (p *poll) receive(pieces []wire.Piece) {
 }
 
 func (p *poll) handle(pieces []wire.Piece) error {
+	if len(pieces) == 0 { // it only asks, and must not wait for one that brings something
+		return nil
+	}
 	err := p.add(pieces)
 	if isClosed(p.c.ended) {
 		p.up.Lock()
@@ -55,7 +58,7 @@ func (p *poll) add(pieces []wire.Piece) error {
 		}
 		p.settle()
 	}
-	p.await(len(pieces) > 0)
+	p.await()
 	return nil
 }
 
@@ -79,9 +82,9 @@ func (p *poll) settle() {
 	}
 }
 
-// await sets when more of an unfinished message must have come: like one over a WebSocket it
-// may not stall, and it needs to come at pollRate. came says that a piece has come.
-func (p *poll) await(came bool) {
+// await sets when more of an unfinished message must have come, after a piece has: like one over a
+// WebSocket it may not stall, and it needs to come at pollRate.
+func (p *poll) await() {
 	n := p.pieces.Held()
 	switch {
 	case n == 0:
@@ -89,8 +92,6 @@ func (p *poll) await(came bool) {
 		if p.stall != nil {
 			p.stall.Stop()
 		}
-		return
-	case !came:
 		return
 	case p.begun.IsZero():
 		p.begun = time.Now()
@@ -120,12 +121,13 @@ func (p *poll) stalled() {
 func (p *poll) forgetPieces() {
 	p.pieces = wire.Reassembler{}
 	p.held.End()
-	p.await(false)
+	p.await()
 }
 
 // message handles one message. It cannot wait until the outbox is less full, since
 // it may be the very request that would empty it; no client of good faith has
-// that many replies open.
+// that many replies open. If the outbox fills up after that, this message is handled
+// all the same.
 func (p *poll) message(text string) error {
 	switch {
 	case p.ended:
@@ -135,7 +137,7 @@ func (p *poll) message(text string) error {
 	case p.c.throttle.wait(p.c.ctx) != nil:
 		return dropped
 	}
-	return p.c.receive(text, p.control)
+	return p.c.take(text, p.control)
 }
 
 // gone is a context that has ended, for what must not wait.

@@ -128,6 +128,9 @@ func (a *Audience) Check(tx *store.Tx) error {
 		if !slices.EqualFunc(g.window, want, func(a, b tree.Entry) bool { return g.query.Compare(a, b) == 0 }) {
 			return fmt.Errorf("the window of %s at %s is\n\t%v\nwant\n\t%v", g.id, g.path, g.window, want)
 		}
+		if n := quota.WindowUnits(g.window); g.units != n {
+			return fmt.Errorf("the window of %s at %s counts for %d, want %d", g.id, g.path, g.units, n)
+		}
 	}
 	if n := len(a.watches); n > 0 {
 		return fmt.Errorf("%d watches are left", n)

@@ -300,3 +300,27 @@ func TestListensWithoutData(t *testing.T) {
 		}
 	}
 }
+
+// TestLongStringsCountAsRows: when a child leaves a full window, long strings are not read in the committer to find the
+// child that comes in.
+func TestLongStringsCountAsRows(t *testing.T) {
+	for size, live := range map[int]bool{1 << 10: true, 900 << 10: false} {
+		h := newHouse(t, nil)
+		for i := range 14 {
+			h.set(fmt.Sprintf("/l/k%02d", i), `{"s":"`+strings.Repeat("x", size)+`"}`)
+		}
+		l := h.listener("/l", "")
+		l.read.Query = tree.Query{OrderBy: "s", Limit: 12}
+		if err := l.Attach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.View(); err != nil {
+			t.Fatal(err)
+		}
+		h.set("/l/k03", "null")
+		if l.group.live != live {
+			t.Errorf("with strings of %d bytes the window was brought up to date: %t", size, l.group.live)
+		}
+		l.Close()
+	}
+}

@@ -93,6 +93,8 @@ type group struct {
 	// commit.
 	live   bool
 	window []tree.Entry
+	units  int64          // what window counts for in each of quotas
+	quotas []*quota.Quota // those of listeners, each once
 
 	at        *pathGroups
 	slot      int                               // in at.groups
@@ -120,6 +122,21 @@ func (h *hub) add(l *Listener, p tree.Path, q tree.Query) {
 	g.listeners = append(g.listeners, l)
 	h.listeners.Add(1)
 	h.windows.add(l)
+}
+
+// show sets the window of a group, and has it count for all that follow it. over tells that it has grown to
+// more than one of them may have.
+func (g *group) show(window []tree.Entry) (over bool) {
+	more := quota.WindowUnits(window) - g.units
+	if g.window = window; more == 0 {
+		return false
+	}
+	g.units += more
+	for _, q := range g.quotas {
+		q.Keep(more)
+		over = over || more > 0 && !q.Fits(0)
+	}
+	return over
 }
 
 // remove takes a listener out of its group, and the group out of its path if
@@ -216,6 +233,8 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 		return &fault.LimitError{Bound: fault.BoundPathWindows}
 	case !h.windows.fits(l.read.Quota, g, p, w):
 		return &fault.LimitError{Bound: fault.BoundQuotaWindows}
+	case g != nil && h.windows.followed[quotaGroup{l.read.Quota, g}].listeners == 0 && !l.read.Quota.Fits(g.units):
+		return &fault.LimitError{Bound: fault.BoundQuotaKept}
 	}
 	return nil
 }
@@ -224,8 +243,13 @@ func (h *hub) room(l *Listener, p tree.Path, q tree.Query) error {
 // them follow together counts once. Otherwise a client could make its own
 // writes dear for others by opening connections, each with its own bound.
 type quotaWindows struct {
-	followed map[quotaGroup]int // listeners
+	followed map[quotaGroup]following
 	weights  map[quotaPath]int
+}
+
+type following struct {
+	listeners int
+	slot      int // of the quota, in group.quotas
 }
 
 type quotaGroup struct {
@@ -242,38 +266,52 @@ type quotaPath struct {
 // that exists.
 func (ws *quotaWindows) fits(q *quota.Quota, g *group, p tree.Path, w int) bool {
 	most := q.Windows()
-	if most == 0 || ws.followed[quotaGroup{q, g}] > 0 {
+	if most == 0 || ws.followed[quotaGroup{q, g}].listeners > 0 {
 		return true
 	}
 	return ws.weights[quotaPath{q, p}]+w <= most
 }
 
 func (ws *quotaWindows) add(l *Listener) {
-	w := l.group.weight
-	if l.read.Quota == nil || w == 0 {
+	g, q := l.group, l.read.Quota
+	if q == nil || g.weight == 0 {
 		return
 	}
 	if ws.followed == nil {
-		ws.followed = make(map[quotaGroup]int)
+		ws.followed = make(map[quotaGroup]following)
 		ws.weights = make(map[quotaPath]int)
 	}
-	at := quotaGroup{l.read.Quota, l.group}
-	if ws.followed[at]++; ws.followed[at] == 1 {
-		ws.weights[quotaPath{l.read.Quota, l.group.path}] += w
+	at := quotaGroup{q, g}
+	f := ws.followed[at]
+	if f.listeners++; f.listeners == 1 {
+		f.slot, g.quotas = len(g.quotas), append(g.quotas, q)
+		q.Keep(g.units)
+		ws.weights[quotaPath{q, g.path}] += g.weight
 	}
+	ws.followed[at] = f
 }
 
 func (ws *quotaWindows) remove(l *Listener) {
-	w := l.group.weight
-	if l.read.Quota == nil || w == 0 {
+	g, q := l.group, l.read.Quota
+	if q == nil || g.weight == 0 {
 		return
 	}
-	at, path := quotaGroup{l.read.Quota, l.group}, quotaPath{l.read.Quota, l.group.path}
-	if ws.followed[at]--; ws.followed[at] > 0 {
+	at, path := quotaGroup{q, g}, quotaPath{q, g.path}
+	f := ws.followed[at]
+	if f.listeners--; f.listeners > 0 {
+		ws.followed[at] = f
 		return
 	}
 	delete(ws.followed, at)
-	if ws.weights[path] -= w; ws.weights[path] == 0 {
+	last := len(g.quotas) - 1
+	if moved := g.quotas[last]; moved != q {
+		g.quotas[f.slot] = moved
+		ws.followed[quotaGroup{moved, g}] = following{ws.followed[quotaGroup{moved, g}].listeners, f.slot}
+	}
+	g.quotas[last] = nil
+	g.quotas = g.quotas[:last]
+	q.Keep(-g.units)
+	if ws.weights[path] -= g.weight; ws.weights[path] == 0 {
 		delete(ws.weights, path)
 	}
 }

@@ -194,13 +194,13 @@ func (l *Listener) failed(err error) {
 	}
 }
 
-// outgrown reports whether a listen ends because there is too much to see, or to look at, and
+// outgrown reports whether a listen ends because there is too much to see, to look at or to keep, and
 // not because of its permission.
 func outgrown(why error) bool {
-	return errors.As(why, new(*fault.UnboundedError)) || errors.As(why, new(*tree.LooksError))
+	return errors.As(why, new(*fault.UnboundedError)) || errors.As(why, new(*tree.LooksError)) || errors.As(why, new(*fault.LimitError))
 }
 
-// outgrow ends a listen whose view has become larger than the rules allow.
+// outgrow ends a listen whose view has become larger than the rules or a quota allow.
 func (l *Listener) outgrow(why error) {
 	l.audience.Lock()
 	defer l.audience.Unlock()

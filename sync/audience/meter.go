@@ -38,19 +38,25 @@ type meter struct {
 	looks     *tree.Looks // of the filters of the change
 }
 
+// rowsRead returns how many rows a transaction has read. Long strings count as if they were in rows.
+func rowsRead(tx *store.Tx) int {
+	s := tx.Stats()
+	return s.Read + s.Long/store.PackLimit
+}
+
 func (m *meter) run() {
-	m.start = m.tx.Stats().Read - m.rows
+	m.start = rowsRead(m.tx) - m.rows
 	m.interrupt = m.tx.Interrupt
 	m.tx.Interrupt, m.tx.Looked = m.ended, m.looks
 }
 
 func (m *meter) stop() {
-	m.rows = m.tx.Stats().Read - m.start
+	m.rows = rowsRead(m.tx) - m.start
 	m.tx.Interrupt, m.tx.Looked = m.interrupt, nil
 }
 
 // left returns how many rows may still be read.
-func (m *meter) left() int { return m.most - (m.tx.Stats().Read - m.start) }
+func (m *meter) left() int { return m.most - (rowsRead(m.tx) - m.start) }
 
 func (m *meter) ended() error {
 	if m.left() < 0 {

@@ -362,7 +362,7 @@ func (b *Batch) forget(g *group) {
 	if !g.live {
 		return
 	}
-	b.setWindow(g, nil)
+	_ = b.setWindow(g, nil) // none is not too much
 	b.Undo = append(b.Undo, func() { g.live = true })
 	g.live = false
 	g.reindex()
@@ -374,7 +374,7 @@ func (b *Batch) Events() int { return len(b.events) }
 // Rollback puts back what tasks changed outside of the transaction.
 func (b *Batch) Rollback() {
 	for _, s := range slices.Backward(b.saved) {
-		s.group.window = s.window
+		s.group.show(s.window)
 	}
 	for _, f := range slices.Backward(b.Undo) {
 		f()

@@ -23,6 +23,7 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 		out.PushFrame([]byte("event: cancel\ndata: " + string(wire.AppendString(nil, text)) + "\n\n"))
 		out.Shut(ErrCancelled)
 	})
+	l.shown.Children = !r.Plain
 	if r.Notify {
 		l.shown.Notice = new(outbox.Notice)
 	} else {

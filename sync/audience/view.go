@@ -233,7 +233,14 @@ func (l *Listener) joinWith(early *earlyWindow) (v viewing, err error) {
 			tx.Rollback()
 			return v, err
 		}
-		g.window = window
+		g.show(window)
+	}
+	if g.units > 0 && !l.read.Quota.Fits(0) {
+		if !g.live {
+			g.show(nil)
+		}
+		tx.Rollback()
+		return v, &fault.LimitError{Bound: fault.BoundQuotaKept}
 	}
 	g.live = true
 	g.reindex()
@@ -262,7 +269,7 @@ func (e *earlyWindow) update(tx *store.Tx, p tree.Path, q tree.Query) (window []
 		if err != nil {
 			return nil, false, err
 		}
-		one := tree.Entry{Value: v, Key: key}
+		one := kept(tree.Entry{Value: v, Key: key})
 		if ok, err := selects(&looks, q, one, exists); errors.As(err, new(*tree.LooksError)) {
 			return nil, false, nil
 		} else if err != nil {

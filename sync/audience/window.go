@@ -15,11 +15,24 @@ type savedWindow struct {
 	window []tree.Entry
 }
 
-// setWindow replaces a group's window. Windows are never changed in place.
-func (b *Batch) setWindow(g *group, window []tree.Entry) {
+// setWindow replaces a group's window. Windows are never changed in place. The error is errLag if it
+// is more than its listeners may have: those that may not are refused when they are sent their view.
+func (b *Batch) setWindow(g *group, window []tree.Entry) error {
 	b.saved = append(b.saved, savedWindow{g, g.window})
-	g.window = window
+	over := g.show(window)
 	g.reindex()
+	if over {
+		return errLag
+	}
+	return nil
+}
+
+// kept returns an entry for a window, which keeps no more text in memory than the entry has.
+func kept(e tree.Entry) tree.Entry {
+	if len(e.Value.Text()) < smallPart {
+		e.Value = e.Value.Clone()
+	}
+	return e
 }
 
 // refill reads a window again, if that takes few rows.
@@ -31,8 +44,7 @@ func (p *Change) refill(g *group) error {
 	if err != nil {
 		return err
 	}
-	p.setWindow(g, entries)
-	return nil
+	return p.setWindow(g, entries)
 }
 
 // A viewChild is a child that a change touches, or that comes into a limited
@@ -150,7 +162,7 @@ func (p *Change) moveWindow(v *view) error {
 	var in []tree.Entry
 	for _, c := range v.children {
 		if c.is {
-			in = append(in, c.entry)
+			in = append(in, kept(c.entry))
 		}
 	}
 	slices.SortFunc(in, q.Compare)
@@ -173,8 +185,7 @@ func (p *Change) moveWindow(v *view) error {
 	if len(next) > q.Limit {
 		next = slices.Clone(q.Cut(next))
 	}
-	p.setWindow(g, next)
-	return nil
+	return p.setWindow(g, next)
 }
 
 // reachesBeyond reports whether a window that was full may now lack children

@@ -96,6 +96,7 @@ const (
 	BoundMemory // that one write takes
 
 	BoundCommonPending // of all sessions of a server
+	BoundQuotaKept     // of what windows keep in memory
 )
 
 // A LimitError says which bound an operation would exceed.
@@ -119,6 +120,8 @@ func (e *LimitError) Error() string {
 		return "too many listens or pending operations from this address"
 	case BoundCommonPending:
 		return "the server has no room for more onDisconnect operations now; try again later"
+	case BoundQuotaKept:
+		return "the queries from this address have too many long keys and values in their windows"
 	case BoundQuotaWindows:
 		return "too many different queries at this path from this address"
 	}

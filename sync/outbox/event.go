@@ -120,6 +120,9 @@ func (e *Event) appendPush(dst []byte) []byte {
 // nothing if only priorities changed: event streams do not show them. All
 // listeners of an event have views of the same path and query.
 func (e *Event) Block(v *View) []byte {
+	if v.Children && e.putsLeaf(v.Path) {
+		return appendBlock("put", "/", []byte("null"), v.Marks.Append(nil, e.Position))
+	}
 	e.stream.once.Do(func() {
 		name, data := "put", make([]byte, 0, e.textSize())
 		if e.Merge {
@@ -148,6 +151,11 @@ func (e *Event) Block(v *View) []byte {
 		}
 	})
 	return e.stream.text
+}
+
+// putsLeaf reports whether an event makes the node at p a leaf.
+func (e *Event) putsLeaf(p tree.Path) bool {
+	return !e.Merge && e.Path == p && !e.Parts[0].Target.Priority && e.Parts[0].Node.IsLeaf()
 }
 
 // textSize returns about how many bytes the nodes of an event are.

@@ -274,3 +274,33 @@ func heldBy(list []*follower) (sum int64) {
 	}
 	return sum
 }
+
+// TestRepliesThatFitAgain: a client that was held back when memory was short is read from when its
+// replies are taken, though there was room for the last of them.
+func TestRepliesThatFitAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newAllowance(WaitingPart * waitingStep)
+		f := newFollower(all)
+		all.waiting.Force(waitingStep)
+		f.PushFrame([]byte(strings.Repeat("x", KeptUp)))
+		if !f.waits.full {
+			t.Fatal("there is room")
+		}
+		done := make(chan error, 1)
+		go func() { done <- f.Wait(t.Context()) }()
+		synctest.Wait()
+		f.PushFrame([]byte("small"))
+		for more := true; more; {
+			_, more = f.TakeReady(nil, 1<<20)
+		}
+		synctest.Wait()
+		select {
+		case <-done:
+		default:
+			t.Error("the client is not read from, and nothing waits for it")
+			f.Close()
+			<-done
+		}
+		all.waiting.Release(waitingStep)
+	})
+}

@@ -86,6 +86,8 @@ type View struct {
 
 	ended atomic.Bool
 	live  bool // it is sent events; guarded by the outbox's mu
+
+	Children bool // of an event stream: it selects children, so a leaf is shown as null
 }
 
 // End drops the events that are queued for a view.
@@ -317,7 +319,6 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if o.held > 0 {
 		return dst, true // Take gives it back
 	}
-	heldBack := o.isHeldBack()
 	for size := 0; size < max && o.items.Len() > 0 && o.items.Front().isReady(); {
 		it := next(o)
 		o.waits.uncount(&it, o.allowance)
@@ -332,7 +333,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 			o.waits.endGrace(o.allowance)
 		}
 	}
-	if heldBack && !o.isHeldBack() {
+	if !o.isHeldBack() { // maybe since an item came for which there was room
 		o.room.Broadcast()
 	}
 	if o.items.Len() > 0 {
@@ -342,6 +343,14 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 		dst = append(dst, msg)
 	}
 	return dst, false
+}
+
+// TakeRest is TakeReady for an outbox that is about to be closed. As a call of Take does, it says
+// that everything that was taken before has been sent.
+func TakeRest(o *Outbox, max int) [][]byte {
+	o.sent()
+	msgs, _ := o.TakeReady(nil, max)
+	return msgs
 }
 
 func (o *Outbox) pop() (item, bool) {

@@ -41,7 +41,8 @@ func (q *Quota) Windows() int {
 	return max(q.limits.Windows, 0)
 }
 
-// listenBytes is how much of its path, query and compiled filter a listen may have that counts once.
+// listenBytes is how much of its path, query and compiled filter a listen may have that counts once,
+// and how much of a window counts as another listen.
 const listenBytes = 1 << 10
 
 // units returns what a listen counts for: its path and query are kept in memory.
@@ -57,6 +58,29 @@ func units(p tree.Path, q tree.Query) int64 {
 func (q *Quota) Take(p tree.Path, query tree.Query) bool {
 	return q == nil || q.listens.Try(units(p, query)) == nil
 }
+
+// WindowUnits returns what a window that is kept in memory counts for: it may have long keys and values.
+func WindowUnits(window []tree.Entry) int64 {
+	size := 0
+	for _, e := range window {
+		size += len(e.Key) + len(e.Value.Text())
+	}
+	return int64(size) / listenBytes
+}
+
+// Keep counts units of windows more, or fewer, whether or not they fit.
+func (q *Quota) Keep(units int64) {
+	switch {
+	case q == nil || units == 0:
+	case units > 0:
+		q.listens.Force(units)
+	default:
+		q.listens.Release(-units)
+	}
+}
+
+// Fits reports whether so many units more are within the bound. 0 fits if no more count than there may be.
+func (q *Quota) Fits(units int64) bool { return q == nil || q.listens.Used() <= q.listens.Most()-units }
 
 // Give counts one listen less.
 func (q *Quota) Give(p tree.Path, query tree.Query) {

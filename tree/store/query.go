@@ -447,6 +447,9 @@ func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry
 		} else if !ok {
 			continue
 		}
+		if ch.row.tag == tagPacked {
+			e.Value = e.Value.Clone() // or it would keep the row in memory
+		}
 		if err := rd.holdEntry(e); err != nil {
 			return nil, err
 		}

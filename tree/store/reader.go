@@ -217,6 +217,9 @@ func (l *loader) container(r row) error {
 
 // blob reads a long string.
 func (rd reader) blob(r row) (string, error) {
+	if err := rd.long(int(min(r.size, tree.MaxStringBytes))); err != nil {
+		return "", err
+	}
 	buf := make([]byte, 0, min(r.size, tree.MaxStringBytes))
 	for chunk, err := range rd.chunks(r.id) {
 		if err != nil {
@@ -228,6 +231,17 @@ func (rd reader) blob(r row) (string, error) {
 		return "", wrongSize(r, uint64(len(buf)))
 	}
 	return string(buf), nil
+}
+
+// long counts a long string before it is read. Interrupt is asked as often as if it were in rows.
+func (rd reader) long(size int) error {
+	const step = 1024 * PackLimit
+	before := rd.tx.stats.Long
+	rd.tx.stats.Long += size
+	if rd.tx.Interrupt != nil && rd.tx.stats.Long/step > before/step {
+		return rd.tx.Interrupt()
+	}
+	return nil
 }
 
 // chunks yields the chunks of a blob, each valid until the next.

@@ -66,6 +66,7 @@ type Stats struct {
 	Visited int // children and index entries that cursors came by
 	Written int // rows and index entries put or deleted
 	Entries int // index entries among them
+	Long    int // bytes of long strings that were read
 }
 
 // Stats returns what the transaction touched so far.
