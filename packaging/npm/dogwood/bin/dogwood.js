@@ -32,7 +32,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   })
 }
 
-// npx passes a signal on to a shell. Where that does not run this file in its own process, as
+// npx passes SIGTERM on to a shell. Where that does not run this file in its own process, as
 // dash, it ends and passes nothing on. A second signal would end the program at once.
 if (process.env.npm_lifecycle_event === 'npx') {
   const parent = process.ppid
