@@ -58,7 +58,8 @@ func Load(tx *store.Tx) (*Data, error) {
 // newData returns the data of a document. Definitions without a state get one. They are counted on
 // under their names.
 func newData(document *derive.Document, s stored, tallies map[string]*tally) *Data {
-	d := &Data{document: document, stored: stored{NextID: s.NextID, Dropped: s.Dropped, Marks: s.Marks}, tallies: make(map[string]*tally)}
+	d := &Data{document: document, stored: stored{NextID: s.NextID}, tallies: make(map[string]*tally)}
+	d.stored.Dropped, d.stored.Marks = slices.Clone(s.Dropped), slices.Clone(s.Marks) // s may be in force
 	known := make(map[string]state)
 	for _, st := range s.States {
 		known[st.Name] = st

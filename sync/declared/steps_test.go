@@ -1,0 +1,206 @@
+package declared_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/sync/declared"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
+)
+
+// An offline database is one transaction of a store in memory, without a committer: so a test decides
+// between which steps of building a write comes.
+type offline struct {
+	testing.TB
+	tx   *store.Tx
+	data *declared.Data
+}
+
+func openOffline(t testing.TB) *offline {
+	t.Helper()
+	s, err := store.Open("", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		store.Kept(tx).Check(func(format string, args ...any) { t.Error(fmt.Errorf(format, args...)) })
+		tx.Rollback()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &offline{TB: t, tx: tx}
+}
+
+// put makes an update, as the committer does.
+func (o *offline) put(writes []tree.ResolvedWrite, f *declared.Follows) {
+	o.Helper()
+	if f != nil {
+		writes = f.Writes
+	}
+	for _, w := range writes {
+		if _, err := o.tx.Put(w.Path, w.Node); err != nil {
+			o.Fatal(err)
+		}
+	}
+	if f != nil {
+		if err := f.Store(o.tx); err != nil {
+			o.Fatal(err)
+		}
+	}
+}
+
+// write makes an update of a client: "path value". The error is a refusal.
+func (o *offline) write(lines ...string) error {
+	o.Helper()
+	var writes []tree.ResolvedWrite
+	for _, line := range lines {
+		path, value, _ := strings.Cut(line, " ")
+		writes = append(writes, tree.ResolvedWrite{Target: tree.Target{Path: tree.MustParsePath(path)}, Node: tree.MustParseNode(value)})
+	}
+	f, err := o.data.Derive(declared.Write{Tx: o.tx, Writes: writes, Now: time.UnixMilli(1000)})
+	if err == nil {
+		o.put(writes, f)
+	}
+	return err
+}
+
+func (o *offline) set(lines ...string) {
+	o.Helper()
+	if err := o.write(lines...); err != nil {
+		o.Fatal(lines, err)
+	}
+}
+
+func (o *offline) parse(define string) *derive.Document {
+	o.Helper()
+	doc, err := derive.Parse(documentOf(define))
+	if err != nil {
+		o.Fatal(err)
+	}
+	return doc
+}
+
+// deploy puts a document in force, and does nothing of the work.
+func (o *offline) deploy(define string) {
+	o.Helper()
+	doc := o.parse(define)
+	agreed, err := o.data.Agreed(o.Context(), o.tx, doc)
+	if err == nil {
+		o.data, _, _, err = o.data.Deploy(o.tx, versions.DataChange{Document: doc}, agreed, time.UnixMilli(1000))
+	}
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
+func (o *offline) control(name, verb string) {
+	o.Helper()
+	next, ok, err := o.data.Control(o.tx, name, verb)
+	if err != nil || !ok {
+		o.Fatal(ok, err)
+	}
+	o.data = next
+}
+
+func (o *offline) step() declared.Step {
+	o.Helper()
+	step, err := o.data.Step(o.tx, time.UnixMilli(1000))
+	if err != nil {
+		o.Fatal(err)
+	}
+	if step.Follows != nil {
+		o.put(nil, step.Follows)
+	}
+	o.data = step.Data
+	return step
+}
+
+// status returns that of the first definition.
+func (o *offline) status() declared.Status {
+	o.Helper()
+	list, err := o.data.Status(o.tx)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return list[0]
+}
+
+// until works until the first definition is in a state and has come to some nodes.
+func (o *offline) until(state declared.Phase, nodes int64) {
+	o.Helper()
+	for o.data.Working() {
+		if s := o.status(); s.State == state && s.Nodes >= nodes {
+			return
+		}
+		o.step()
+	}
+	o.Fatalf("%+v", o.status())
+}
+
+// work works until there is nothing to be done, and derives everything anew.
+func (o *offline) work() declared.Status {
+	o.Helper()
+	for o.data.Working() {
+		o.step()
+	}
+	if err := declared.Check(o.Context(), o.tx, func(name, text string) { o.Errorf("%s: %s", name, text) }); err != nil {
+		o.Fatal(err)
+	}
+	return o.status()
+}
+
+func (o *offline) want(path, value string) {
+	o.Helper()
+	if n, err := o.tx.Get(tree.MustParsePath(path)); err != nil || n.JSON() != value {
+		o.Errorf("%s = %.200s, %v; want %s", path, n.JSON(), err, value)
+	}
+}
+
+// To look what another document would do changes nothing, also while rows of a definition are deleted.
+func TestPreviewBesideRebuild(t *testing.T) {
+	const tags = `"tags": {"map": "/tagged/$i", "to": "/tags/{data.val()}"}`
+	o := openOffline(t)
+	o.set(`sessions/s 9000000000000`, `tagged {"a": "x", "b": "x"}`)
+	o.deploy(`"gone": {"expire": "/sessions/$s", "at": "= data.val()"}, ` + tags)
+	o.work()
+	o.control("tags", declared.Rebuild)
+	without := o.parse(tags)
+	if _, err := o.data.Preview(o.Context(), o.tx, without); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.data.Agreed(o.Context(), o.tx, without); err != nil {
+		t.Fatal(err)
+	}
+	o.work()
+	timers, err := store.Kept(o.tx).Timers(9)
+	if err != nil || len(timers) != 1 {
+		t.Errorf("%d timers are left of 1, %v", len(timers), err)
+	}
+}
+
+// A definition that is paused before its places are compared has them compared later.
+func TestPauseWhileVerifying(t *testing.T) {
+	for _, verb := range []string{declared.Resume, declared.Rebuild} {
+		o := openOffline(t)
+		o.set(`groups `+numbered(300, func(int) string { return `{"members":{"u":true}}` }), `users/u/groups {"mine": "by hand"}`)
+		o.deploy(`"groupsOfUser": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"}`)
+		o.step()
+		o.control("groupsOfUser", declared.Pause)
+		o.control("groupsOfUser", declared.Pause)
+		o.control("groupsOfUser", verb)
+		if s := o.work(); s.State != declared.Failed || s.Total != 1 {
+			t.Errorf("%s: %+v", verb, s)
+		}
+		o.want("users", `{"u":{"groups":{"mine":"by hand"}}}`)
+	}
+}
