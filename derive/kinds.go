@@ -8,7 +8,6 @@ import (
 
 // A tally is what the touched nodes change of one place of a map.
 type tally struct {
-	coming       bool // a node that is being built is among them
 	lost, gained int
 	value        tree.Node // the first that was gained
 	differ       bool      // not all that were gained are equal
@@ -35,9 +34,7 @@ func (r *run) deriveMap(d *Definition, w *work) {
 			return
 		}
 		speak(r, d, w, was, had)
-		if speak(r, d, w, is, has); has && r.Change.Held {
-			r.result.Held = append(r.result.Held, Derived{d, is.place, is.value})
-		}
+		speak(r, d, w, is, has)
 		if !had && !has {
 			r.speakOfNothing(d, w, x.path)
 		}
@@ -46,12 +43,17 @@ func (r *run) deriveMap(d *Definition, w *work) {
 		}
 		if had {
 			t, _ := tallies.at(was.place)
-			t.lost++
+			t.lost += freed(r, d, was.place, x.path)
 		}
 		if has {
 			t, _ := tallies.at(is.place)
-			t.coming = r.comes(d, x.path)
+			if d.Unique && r.comes(d, x.path) { // the place may have been its own before
+				t.lost += freed(r, d, is.place, x.path)
+			}
 			t.gain(is.value)
+		}
+		if has && r.Change.Held {
+			r.result.Held = append(r.result.Held, Held{d, is.place, x.path})
 		}
 	}
 	tallied := tallies.sorted()
@@ -142,26 +144,31 @@ func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 	return 1, nil
 }
 
+// freed returns 1 if a place is free without a node that has it, and 0 if it is that of another
+// node of a unique map.
+func freed(r *run, d *Definition, place, p tree.Path) int {
+	if !d.Unique || r.Other == nil {
+		return 1
+	}
+	other, asked, err := r.Other(d, place, p)
+	r.result.Progress = r.result.Progress || asked
+	if r.failed(err) || other {
+		return 0
+	}
+	return 1
+}
+
 // clash reports whether a place would have several sources of a unique map, or several
 // values.
 func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
 	switch {
-	case d.Unique && left+t.gained > 1:
-		return t.gained > 1 || !t.coming || !derivedBefore(r, place, t.value)
-	case t.differ:
+	case d.Unique && left+t.gained > 1, t.differ:
 		return true
 	case left == 0 || t.gained == 0:
 		return false
 	}
 	n, err := r.Before.Get(place)
 	return !r.failed(err) && n != t.value
-}
-
-// derivedBefore reports whether a node may have been derived from before its building reached
-// it: its value is at its place.
-func derivedBefore(r *run, place tree.Path, value tree.Node) bool {
-	n, err := r.Before.Get(place)
-	return !r.failed(err) && n == value
 }
 
 // deriveTotals adds what touched nodes count for to their targets.

@@ -302,6 +302,7 @@ func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string)
 	}
 	b.dirty = true
 	b.noteDue(f.Due())
+	b.Touch(f.SharedPlaces())
 	return fault.Broken(f.Store(b.Tx))
 }
 

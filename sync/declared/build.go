@@ -144,6 +144,7 @@ func (s *stepper) verify() error {
 	default:
 		s.renumber()
 		s.state.enter(Building)
+		s.state.Clear = s.def.Shared() // nodes that go before building has come to them leave their places
 	}
 	return err
 }
@@ -157,7 +158,7 @@ func (s *stepper) renumber() {
 // unmarked calls f for the places that have no source.
 func (s *stepper) unmarked(f func(p tree.Path)) error {
 	for _, p := range s.nodes {
-		marked, err := store.Kept(s.tx).Marked(s.state.ID, p)
+		_, marked, err := store.Kept(s.tx).Marked(s.state.ID, p)
 		if err != nil {
 			return err
 		}
@@ -174,7 +175,7 @@ func (s *stepper) verifyMap() error {
 		return err
 	}
 	for _, o := range outcomes {
-		if err := store.Kept(s.tx).Mark(s.state.ID, o.Place); err != nil {
+		if err := store.Kept(s.tx).Mark(s.state.ID, o.Place, markedBy(s.def, o.Node)); err != nil {
 			return err
 		}
 		n, err := s.tx.GetLimit(o.Place, int64(len(o.Value.Text()))+1)

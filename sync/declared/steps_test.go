@@ -2,11 +2,13 @@ package declared_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -202,5 +204,111 @@ func TestPauseWhileVerifying(t *testing.T) {
 			t.Errorf("%s: %+v", verb, s)
 		}
 		o.want("users", `{"u":{"groups":{"mine":"by hand"}}}`)
+	}
+}
+
+// logins are two forms of a unique map.
+var logins = []string{
+	`"logins": {"map": "/users/$u/login", "to": "/logins/{data.val()}", "unique": true}`,
+	`"logins": {"map": "/users/$u/login", "to": "/logins/{data.val()}", "value": "= $u", "unique": true}`,
+}
+
+// While a unique map is built, a place is that of one node, however far building is.
+func TestUniqueWhileBuilding(t *testing.T) {
+	const users = 300 // more than one step walks
+	for name, c := range map[string]struct {
+		before, meanwhile []string
+		state             declared.Phase
+	}{
+		"two from the beginning":      {[]string{`users/k0000/login "l299"`}, nil, declared.Failed},
+		"one comes before the other":  {nil, []string{`users/k0000/login "l299"`}, declared.Failed},
+		"the other goes":              {nil, []string{`users/k0000/login "l299"`, `users/k0299 null`}, declared.Ready},
+		"the other moves":             {nil, []string{`users/k0000/login "l299"`, `users/k0299/login "new"`}, declared.Ready},
+		"a third takes what is freed": {nil, []string{`users/k0299 null`, `users/k0000/login "l299"`}, declared.Ready},
+		"it is handed on":             {nil, []string{`users/k0000/login "l299"`, `users/k0000/login "l0"`}, declared.Ready},
+		"the same is said again":      {[]string{`users/k0000/login "l299"`}, []string{`users/k0299/login "l299"`}, declared.Failed},
+	} {
+		for _, define := range logins {
+			t.Run(name, func(t *testing.T) {
+				o := openOffline(t)
+				o.set(`users ` + numbered(users, func(i int) string { return fmt.Sprintf(`{"login":"l%d"}`, i) }))
+				if c.before != nil {
+					o.set(c.before...)
+				}
+				o.deploy(define)
+				o.until(declared.Building, 100)
+				for _, line := range c.meanwhile {
+					o.set(line)
+				}
+				if s := o.work(); s.State != c.state {
+					t.Errorf("%+v", s)
+				}
+			})
+		}
+	}
+}
+
+// Nodes that share places and go before building has come to them do not leave their places.
+func TestSharedWhileBuilding(t *testing.T) {
+	for name, c := range map[string]struct {
+		at    declared.Phase
+		nodes [2]int // all that have the place
+	}{
+		"verified": {declared.Verifying, [2]int{0, 1}},
+		"ahead":    {declared.Building, [2]int{298, 299}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := openOffline(t)
+			o.set(`tagged `+numbered(300, func(i int) string { return fmt.Sprintf(`"t%d"`, i/2) }), `tags {"t0": true, "t148": true, "t149": true}`)
+			o.deploy(`"tags": {"map": "/tagged/$i", "to": "/tags/{data.val()}"}`)
+			o.until(c.at, 100)
+			o.set(fmt.Sprintf(`tagged/k%04d null`, c.nodes[0]), fmt.Sprintf(`tagged/k%04d "other"`, c.nodes[1]), `tagged/k0297 null`)
+			if s := o.work(); s.State != declared.Ready {
+				t.Errorf("%+v", s)
+			}
+			o.want(fmt.Sprintf("tags/t%d", c.nodes[0]/2), "null")
+			o.want("tags/t148", "true")
+			o.want("tags/other", "true")
+		})
+	}
+}
+
+// Whatever is written between the steps, a map that gets ready agrees with deriving it anew.
+func TestRandomSteps(t *testing.T) {
+	states := make(map[declared.Phase]int)
+	for seed := range tier.Pick(30, 300, 3000) {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 3))
+		define := append(logins, `"tags": {"map": "/users/$u/login", "to": "/tags/{data.val()}"}`)[rnd.IntN(3)]
+		o := openOffline(t)
+		o.set(`users ` + numbered(300, func(i int) string { return fmt.Sprintf(`{"login":"l%d","n":1}`, i) }))
+		if rnd.IntN(2) == 0 { // the places are there already
+			o.deploy(define)
+			o.work()
+			o.deploy(``)
+			for o.data.Working() {
+				o.step()
+			}
+		}
+		names := 20_000 // few are taken
+		if strings.HasPrefix(define, `"tags"`) {
+			names = 300
+		}
+		o.deploy(define)
+		for o.data.Working() {
+			u := rnd.IntN(300)
+			login := fmt.Sprintf(`users/k%04d/login "l%d"`, u, rnd.IntN(names))
+			_ = o.write([]string{login, login, fmt.Sprintf(`users/k%04d null`, u), fmt.Sprintf(`users/k%04d/n 2`, u)}[rnd.IntN(4)]) // it may be taken
+			if rnd.IntN(6) == 0 {
+				o.step()
+			}
+		}
+		s := o.work()
+		states[s.State]++
+		if t.Failed() {
+			t.Fatalf("seed %d: %s is %+v", seed, define, s)
+		}
+	}
+	if states[declared.Ready] == 0 || states[declared.Failed] == 0 {
+		t.Errorf("the definitions ended as %v: the test shows little", states)
 	}
 }

@@ -20,7 +20,7 @@ type ID uint32
 // Keys of bucket e begin with one of these.
 const (
 	shared = 's' // definition, place → number of source nodes
-	marked = 'm' // definition, place → 1: it has a source
+	marked = 'm' // definition, place → its source, 1 for one that was not noted
 	timer  = 't' // definition, path → when the node expires, in milliseconds since 1970
 	due    = 'd' // time, definition, path → 1
 )
@@ -62,15 +62,41 @@ func (r Rows) SetSources(id ID, place tree.Path, n int) error {
 	return r.entries.Put(kv.Declared, k, binary.AppendUvarint(nil, uint64(n)))
 }
 
-// Mark notes that a place has a source.
-func (r Rows) Mark(id ID, place tree.Path) error {
-	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), []byte{1})
+// none is a value that has no path. No path is like it.
+const none = "\x01"
+
+// valueOf returns the value that has a path, or none of the root.
+func valueOf(p tree.Path) []byte {
+	if p.IsRoot() {
+		return []byte(none)
+	}
+	return []byte(p.Clean())
 }
 
-// Marked reports whether a place has a source.
-func (r Rows) Marked(id ID, place tree.Path) (bool, error) {
+func pathOf(v []byte) (tree.Path, error) {
+	if string(v) == none {
+		return tree.Root, nil
+	}
+	p, err := tree.ParsePath(string(v))
+	if err != nil {
+		err = fmt.Errorf("%w: unreadable path %.50q of declared data", kv.ErrDamaged, v)
+	}
+	return p, err
+}
+
+// Mark notes that a place has a source, and which one, unless that is the root.
+func (r Rows) Mark(id ID, place, source tree.Path) error {
+	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), valueOf(source))
+}
+
+// Marked reports whether a place has a source, and which one if that was noted.
+func (r Rows) Marked(id ID, place tree.Path) (source tree.Path, ok bool, err error) {
 	v, err := r.entries.Get(kv.Declared, keyOf(marked, id, place.Clean()))
-	return v != nil, err
+	if err != nil || v == nil {
+		return tree.Root, false, err
+	}
+	source, err = pathOf(v)
+	return source, true, err
 }
 
 // A Timer says when a node expires.
@@ -210,6 +236,10 @@ func (r Rows) Check(report func(format string, args ...any)) {
 			timers++
 		case k[0] == timer:
 			report("declared data: unreadable time at %x", k)
+		case k[0] == marked:
+			if _, err := pathOf(v); err != nil {
+				report("declared data: unreadable source at %x", k)
+			}
 		case k[0] == shared:
 			if n, size := binary.Uvarint(v); size != len(v) || n == 0 {
 				report("declared data: unreadable number of sources at %x", k)
