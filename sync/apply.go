@@ -139,7 +139,10 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 	if err := p.Before(); err != nil {
 		return false, fault.Broken(err)
 	}
-	if changed, err = b.putAll(stored, ready); err != nil || !changed {
+	if changed, err = b.putAll(stored, ready); err == nil && !changed {
+		err = b.renew(v.follows)
+	}
+	if err != nil || !changed {
 		return false, fault.Broken(err)
 	}
 	b.dirty = true
@@ -156,6 +159,18 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 	b.Writes = b.notes.count()
 	b.hashes.Touch(writes)
 	return true, fault.Broken(p.After())
+}
+
+// renew stores when nodes expire that were written as they are: they expire some time after the
+// last write, whatever that brought.
+func (b *batch) renew(f *declared.Follows) error {
+	if f == nil {
+		return nil
+	}
+	changed, err := f.StoreTimers(b.Tx)
+	b.dirty = b.dirty || changed
+	b.noteDue(f.Due())
+	return err
 }
 
 // inOrder returns the writes of one update in the order in which they are made

@@ -266,10 +266,8 @@ func (f *Follows) Store(tx *store.Tx) error {
 			return err
 		}
 	}
-	for _, t := range f.Timers {
-		if err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due}); err != nil {
-			return err
-		}
+	if _, err := f.StoreTimers(tx); err != nil {
+		return err
 	}
 	for _, h := range f.Held {
 		if st := f.data.states[h.Definition]; st.Phase != Ready {
@@ -279,6 +277,18 @@ func (f *Follows) Store(tx *store.Tx) error {
 		}
 	}
 	return nil
+}
+
+// StoreTimers stores when nodes expire from now on, and reports whether that is at another time.
+func (f *Follows) StoreTimers(tx *store.Tx) (changed bool, err error) {
+	for _, t := range f.Timers {
+		is, err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due})
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || is
+	}
+	return changed, nil
 }
 
 // markedBy returns the source that marks of a definition note. Those of places that nodes may share,

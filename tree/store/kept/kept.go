@@ -22,7 +22,7 @@ const (
 	shared = 's' // definition, place → number of source nodes
 	marked = 'm' // definition, place → its source, 1 for one that was not noted
 	timer  = 't' // definition, path → when the node expires, in milliseconds since 1970
-	due    = 'd' // time, definition, path → 1
+	due    = 'd' // time, definition, path → where its removal in parts has come to, 1 for nowhere
 )
 
 // kinds are all of them.
@@ -104,6 +104,8 @@ type Timer struct {
 	ID   ID
 	Path tree.Path
 	Due  int64 // in milliseconds since 1970; 0: never
+
+	At tree.Path // of a node that is removed in parts: what it has in front of this path stays; the root: nothing is known to
 }
 
 func (t Timer) dueKey() []byte {
@@ -111,43 +113,47 @@ func (t Timer) dueKey() []byte {
 	return append(binary.BigEndian.AppendUint32(k, uint32(t.ID)), t.Path.Clean()...)
 }
 
-// SetTimer stores when a node expires.
-func (r Rows) SetTimer(t Timer) error {
+// SetTimer stores when a node expires, and reports whether that is new.
+func (r Rows) SetTimer(t Timer) (changed bool, err error) {
 	k := keyOf(timer, t.ID, t.Path.Clean())
 	v, err := r.entries.Get(kv.Declared, k)
-	if err != nil {
-		return err
+	if err != nil || v == nil && t.Due == 0 {
+		return false, err
 	}
 	if len(v) == 8 {
-		old := Timer{t.ID, t.Path, int64(binary.BigEndian.Uint64(v))}
-		if old.Due == t.Due {
-			return nil
+		old := Timer{ID: t.ID, Path: t.Path, Due: int64(binary.BigEndian.Uint64(v))}.dueKey()
+		if bytes.Equal(old, t.dueKey()) {
+			at, err := r.entries.Get(kv.Declared, old)
+			if err != nil || bytes.Equal(at, valueOf(t.At)) {
+				return false, err
+			}
 		}
-		if err := r.entries.Delete(kv.Declared, old.dueKey()); err != nil {
-			return err
+		if err := r.entries.Delete(kv.Declared, old); err != nil {
+			return false, err
 		}
 	}
 	if t.Due == 0 {
-		if v == nil {
-			return nil
-		}
-		return r.entries.Delete(kv.Declared, k)
+		return true, r.entries.Delete(kv.Declared, k)
 	}
 	if err := r.entries.Put(kv.Declared, k, binary.BigEndian.AppendUint64(nil, uint64(t.Due))); err != nil {
-		return err
+		return false, err
 	}
-	return r.entries.Put(kv.Declared, t.dueKey(), []byte{1})
+	return true, r.entries.Put(kv.Declared, t.dueKey(), valueOf(t.At))
 }
 
 // Timers returns the first timers, in the order of their times.
 func (r Rows) Timers(most int) (list []Timer, err error) {
 	c := r.entries.Cursor(kv.Declared)
-	for k, _ := c.Seek([]byte{due}); len(k) >= 13 && k[0] == due && len(list) < most; k, _ = c.Next() {
+	for k, v := c.Seek([]byte{due}); len(k) >= 13 && k[0] == due && len(list) < most; k, v = c.Next() {
 		p, err := tree.ParsePath(string(k[13:]))
 		if err != nil {
 			return nil, fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, k)
 		}
-		list = append(list, Timer{ID(binary.BigEndian.Uint32(k[9:])), p, int64(binary.BigEndian.Uint64(k[1:]))})
+		at, err := pathOf(v)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Timer{ID(binary.BigEndian.Uint32(k[9:])), p, int64(binary.BigEndian.Uint64(k[1:])), at})
 	}
 	return list, c.Err()
 }
@@ -169,7 +175,7 @@ func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err erro
 		if err != nil || len(v) != 8 {
 			return nil, fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, k)
 		}
-		list = append(list, Timer{id, p, int64(binary.BigEndian.Uint64(v))})
+		list = append(list, Timer{ID: id, Path: p, Due: int64(binary.BigEndian.Uint64(v))})
 	}
 	return list, c.Err()
 }
@@ -218,7 +224,8 @@ func (r Rows) dropTimer(id ID, key []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, key)
 	}
-	return r.SetTimer(Timer{ID: id, Path: p})
+	_, err = r.SetTimer(Timer{ID: id, Path: p})
+	return err
 }
 
 // Check reports rows that cannot be read, and timers that are not in both orders.
@@ -229,7 +236,11 @@ func (r Rows) Check(report func(format string, args ...any)) {
 	for ; k != nil; k, v = c.Next() {
 		switch {
 		case k[0] == due && len(k) >= 13:
-			timers--
+			if timers--; len(v) > 0 {
+				if _, err := pathOf(v); err != nil {
+					report("declared data: unreadable part at %x", k)
+				}
+			}
 		case len(k) < 5 || bytes.IndexByte(kinds, k[0]) < 0:
 			report("declared data: unreadable key %x", k)
 		case k[0] == timer && len(v) == 8:
