@@ -207,7 +207,7 @@ func (c *committer) expire() {
 	c.mayExpire = began.Add(expiryShare * time.Since(began))
 	if t.err != nil {
 		c.mayExpire = began.Add(maxUntilDue)
-		c.db.due = max(c.db.due, 1)
+		c.db.due = 1 // what was due still is; when other nodes are, the next attempt finds out
 	}
 }
 
