@@ -259,8 +259,8 @@ func (t *syncWrite) finish(err error) {
 	t.waiter.finish(err)
 }
 
-// atOnce is how many nodes definitions may look at when their document is put in force. More
-// are looked at in the background, stepNodes at a time.
+// atOnce is how many nodes definitions may look at, with places and rows that they change, when
+// their document is put in force. More are looked at in the background, stepNodes at a time.
 const (
 	atOnce    = 1_000
 	stepNodes = 1
@@ -278,12 +278,12 @@ func (b *batch) enforceData(data *declared.Data) {
 	})
 }
 
-// stepsOfData works on definitions until it has come to a number of nodes.
+// stepsOfData works on definitions until it has come to a number of nodes, or has to wait for an index.
 func (b *batch) stepsOfData(nodes int) error {
 	for nodes > 0 && b.data.Working() {
 		now := b.db.options.Now()
 		step, err := b.data.Step(b.Tx, now)
-		if err != nil {
+		if err != nil || step.Waits {
 			return fault.Broken(err)
 		}
 		if step.Follows != nil {

@@ -312,3 +312,63 @@ func TestRandomSteps(t *testing.T) {
 		t.Errorf("the definitions ended as %v: the test shows little", states)
 	}
 }
+
+// A deploy works on definitions until the costs of steps are a thousand. So a step costs what it reads and
+// changes, also if it comes to few nodes or to none.
+func TestStepsCost(t *testing.T) {
+	o := openOffline(t)
+	o.set(`lists/l `+numbered(5000, func(i int) string { return fmt.Sprint(i) }), `users `+numbered(600, func(int) string { return `{"n":1}` }),
+		`tagged `+numbered(600, func(i int) string { return fmt.Sprintf(`"t%d"`, i) }))
+	o.deploy(`"list": {"keep": 10, "at": "/lists/$l"}`)
+	if s := o.step(); s.Cost < 1000 || s.Cost > 1200 {
+		t.Errorf("the removal of a thousand children costs %d", s.Cost)
+	}
+	o.deploy(`"logins": {"map": "/users/$u/login", "to": "/logins/{data.val()}"}`)
+	if s := o.step(); s.Cost > 10 { // the list has no rows
+		t.Errorf("the end of a list costs %d", s.Cost)
+	}
+	if s := o.step(); s.Cost < 128 || s.Cost > 200 {
+		t.Errorf("128 users without a login cost %d", s.Cost)
+	}
+	o.deploy(`"tags": {"map": "/tagged/$i", "to": "/tags/{data.val()}"}`)
+	o.until(declared.Building, 0)
+	s := o.step()
+	for s.Follows == nil { // rows of before go first
+		s = o.step()
+	}
+	if s.Cost < 256 || s.Cost > 300 {
+		t.Errorf("128 nodes with a place each cost %d", s.Cost)
+	}
+	o.work()
+	o.deploy(``)
+	if s := o.step(); s.Cost < 512 || s.Cost > 600 {
+		t.Errorf("512 rows cost %d", s.Cost)
+	}
+}
+
+// A long list is not read as a whole to be ordered, in the transaction of a deploy: it waits for its
+// index.
+func TestListWaitsForIndex(t *testing.T) {
+	for children, waits := range map[int]bool{900: false, 1100: true} {
+		o := openOffline(t)
+		o.set(`lists/l ` + numbered(children, func(i int) string { return fmt.Sprint(i) }))
+		o.deploy(`"list": {"keep": 10, "at": "/lists/$l", "by": ".value"}`)
+		if err := o.tx.Indexes().Declare(o.data.Indexes()); err != nil {
+			t.Fatal(err)
+		}
+		before := o.data
+		s := o.step()
+		if s.Waits != waits || waits != (o.data == before) || !waits && s.Cost < 2*children-10 {
+			t.Errorf("%d children: %+v", children, s)
+		}
+	}
+	d := openDB(t, open)
+	d.set(`lists {"l": ` + numbered(5000, func(i int) string { return fmt.Sprint(i) }) + `, "m": {"a": 1}}`)
+	before := d.revision()
+	d.deploy(`"list": {"keep": 10, "at": "/lists/$l", "by": ".value"}`)
+	d.ready()
+	if commits := d.revision() - before; commits < 6 {
+		t.Errorf("five thousand children are removed in %d commits", commits)
+	}
+	d.want("lists/l", `{"k4990":4990,"k4991":4991,"k4992":4992,"k4993":4993,"k4994":4994,"k4995":4995,"k4996":4996,"k4997":4997,"k4998":4998,"k4999":4999}`)
+}

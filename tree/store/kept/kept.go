@@ -180,42 +180,44 @@ func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err erro
 	return list, c.Err()
 }
 
-// Drop deletes rows of a definition, at most a number of them. It reports whether there are
-// more.
-func (r Rows) Drop(id ID, rows int) (more bool, err error) { return r.drop(kinds, id, rows) }
+// Drop deletes rows of a definition, at most a number of them. It returns how many: there may be more if
+// these are as many as that.
+func (r Rows) Drop(id ID, rows int) (deleted int, err error) { return r.drop(kinds, id, rows) }
 
 // Unmark is Drop for marks alone.
-func (r Rows) Unmark(id ID, rows int) (more bool, err error) { return r.drop([]byte{marked}, id, rows) }
+func (r Rows) Unmark(id ID, rows int) (deleted int, err error) {
+	return r.drop([]byte{marked}, id, rows)
+}
 
-func (r Rows) drop(kinds []byte, id ID, rows int) (more bool, err error) {
+func (r Rows) drop(kinds []byte, id ID, rows int) (deleted int, err error) {
 	for _, kind := range kinds {
 		prefix := keyOf(kind, id, "")
 		var keys [][]byte
 		c := r.entries.Cursor(kv.Declared)
 		k, _ := c.Seek(prefix)
-		for ; k != nil && bytes.HasPrefix(k, prefix) && len(keys) < rows; k, _ = c.Next() {
+		for ; k != nil && bytes.HasPrefix(k, prefix) && deleted+len(keys) < rows; k, _ = c.Next() {
 			keys = append(keys, bytes.Clone(k))
 		}
 		if err := c.Err(); err != nil {
-			return false, err
+			return deleted, err
 		}
 		for _, k := range keys {
 			if kind == timer {
 				err := r.dropTimer(id, k)
 				if err != nil {
-					return false, err
+					return deleted, err
 				}
 				continue
 			}
 			if err := r.entries.Delete(kv.Declared, k); err != nil {
-				return false, err
+				return deleted, err
 			}
 		}
-		if rows -= len(keys); rows == 0 {
-			return true, nil
+		if deleted += len(keys); deleted == rows {
+			break
 		}
 	}
-	return false, nil
+	return deleted, nil
 }
 
 // dropTimer deletes the timer with a key.
