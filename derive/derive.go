@@ -196,7 +196,7 @@ type run struct {
 	result   *Result
 	bounds   bounds
 	work     []work              // by the position of definitions
-	deltas   places[float64]     // of one definition
+	deltas   places[amount]      // of one definition
 	spoken   places[*Definition] // places of maps that were written and that touched nodes say something about
 	edited   []edit              // by one level
 	follow   []followed

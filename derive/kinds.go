@@ -181,61 +181,91 @@ func (r *run) deriveTotals(d *Definition, w *work) {
 			r.countWhole(d, p, x.v, deltas)
 		case d.whole && r.coveredWhole(w, p): // it is counted with its container
 		default:
-			r.addOutcome(d, p, x.v, false, deltas)
-			r.addOutcome(d, p, x.v, true, deltas)
+			was := r.addOutcome(d, p, x.v, false, deltas)
+			if is := r.addOutcome(d, p, x.v, true, deltas); !exact(is, was) {
+				r.failed(inexact(d, p))
+			}
 		}
 		if r.err != nil {
 			return
 		}
 	}
 	for _, x := range deltas.sorted() {
-		place, delta := x.path, x.v
-		if delta == 0 {
+		place, total := x.path, x.v
+		if total.value() == 0 {
 			continue
 		}
-		was, err := r.Before.Get(place)
+		n, err := r.Before.Get(place)
 		if r.failed(err) {
 			return
 		}
-		total, _ := was.NumberValue()
-		switch total += delta; {
-		case math.IsInf(total, 0) || math.IsNaN(total):
-			r.failed(&Refusal{TooLarge, d.Name, place, "the sum " + d.Name + " would leave the range of numbers"})
-		case total == 0 || d.Kind == Count && total < 0:
+		was, _ := n.NumberValue()
+		total.add(was)
+		switch is := total.value(); {
+		case !exact(is, was):
+			r.failed(inexact(d, place))
+		case is == 0 || d.Kind == Count && is < 0:
 			w.edits.put(place, derived{})
 		default:
-			w.edits.put(place, derived{node: tree.Number(total)})
+			w.edits.put(place, derived{node: tree.Number(is)})
 		}
 	}
 }
+
+// MaxSum bounds a sum, and each number that is added: up to it, all whole numbers are exact, and no other
+// one is rounded to it. Otherwise a client could make a sum forget what others have added, by a large number
+// that comes and goes.
+const MaxSum = float64(1<<53 - 1)
+
+// exact reports whether a number is in bounds, or no farther out than it was.
+func exact(is, was float64) bool { return math.Abs(is) <= max(MaxSum, math.Abs(was)) }
+
+func inexact(d *Definition, p tree.Path) *Refusal {
+	return &Refusal{TooLarge, d.Name, p, "the sum " + d.Name + " would go beyond 9,007,199,254,740,991, up to which whole numbers are exact"}
+}
+
+// An amount is a sum with what each addition has rounded off. So the order of whole numbers does
+// not matter, and a place that gets one back is as before.
+type amount struct{ n, rounded float64 }
+
+func (a *amount) add(n float64) {
+	sum := a.n + n
+	was := sum - n
+	a.rounded += (a.n - was) + (n - (sum - was))
+	a.n = sum
+}
+
+func (a *amount) value() float64 { return a.n + a.rounded }
 
 func (r *run) coveredWhole(w *work, p tree.Path) bool {
 	container, _ := p.Parent()
 	return w.touched.has(container)
 }
 
-// addOutcome adds what one node counts for, before or after the write.
-func (r *run) addOutcome(d *Definition, p tree.Path, t touched, after bool, deltas *places[float64]) {
+// addOutcome adds what one node counts for after the write, or takes away what it did before, and returns
+// that.
+func (r *run) addOutcome(d *Definition, p tree.Path, t touched, after bool, deltas *places[amount]) float64 {
 	o, ok := r.outcome(d, p, t, after)
 	if !ok {
-		return
+		return 0
 	}
 	n := 1.0
 	if d.Kind == Sum {
 		if n, ok = o.value.NumberValue(); !ok {
 			r.skip(d, p, after, "what is added is no number")
-			return
+			return 0
 		}
 	}
 	if !after {
 		n = -n
 	}
 	add(deltas, o.place, n)
+	return n
 }
 
 // countWhole adds the change of the number of children of a container that is written as a
 // whole. The store keeps the number, so the children need not be read.
-func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[float64]) {
+func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[amount]) {
 	i, ok := r.update.cover(p)
 	if !ok && !r.comes(d, p) {
 		return // the container stays
@@ -256,7 +286,7 @@ func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[f
 	}
 }
 
-func add(deltas *places[float64], place tree.Path, n float64) {
+func add(deltas *places[amount], place tree.Path, n float64) {
 	at, _ := deltas.at(place)
-	*at += n
+	at.add(n)
 }

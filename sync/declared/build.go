@@ -316,7 +316,11 @@ func (s *stepper) fail(err error) error {
 	}
 	s.state.enter(Failed)
 	s.state.Error = refusal.Error()
-	s.conflict(refusal.Path.String() + " would have several sources or values")
+	if refusal.Reason == derive.Taken {
+		s.conflict(refusal.Path.String() + " would have several sources or values")
+	} else {
+		s.conflict(refusal.Error())
+	}
 	s.step.Follows = nil
 	return nil
 }

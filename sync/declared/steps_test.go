@@ -372,3 +372,15 @@ func TestListWaitsForIndex(t *testing.T) {
 	}
 	d.want("lists/l", `{"k4990":4990,"k4991":4991,"k4992":4992,"k4993":4993,"k4994":4994,"k4995":4995,"k4996":4996,"k4997":4997,"k4998":4998,"k4999":4999}`)
 }
+
+// Over numbers that a sum cannot add exactly, it fails.
+func TestSumOutOfBounds(t *testing.T) {
+	o := openOffline(t)
+	o.set(`orders {"a": 1, "b": 1e17}`)
+	o.deploy(`"spent": {"sum": "/orders/$o", "of": "= data.val()", "to": "/spent"}`)
+	s := o.work()
+	if s.State != declared.Failed || s.Total != 1 || !strings.Contains(s.Error, "beyond 9,007,199,254,740,991") || s.Conflicts[0] != s.Error {
+		t.Errorf("%+v", s)
+	}
+	o.want("spent", "null")
+}
