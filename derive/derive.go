@@ -43,6 +43,10 @@ type Change struct {
 	Behind func(d *Definition, p tree.Path) (behind, asked bool)
 	Build  *Build // nil: nothing is built
 	Held   bool   // Result.Held is wanted
+
+	// Other reports whether a place of a unique map is known to be that of another node than p: while
+	// the map is built, two nodes may say that it is theirs. asked is as that of Behind. nil: none is.
+	Other func(d *Definition, place, p tree.Path) (other, asked bool, err error)
 }
 
 // A Result is what a write becomes.
@@ -51,7 +55,7 @@ type Result struct {
 	Follow  []string             // the definitions that the last of Writes follow from
 	Derived []Derived            // what follows, in the order of definitions and places
 	Shared  []Shared
-	Held    []Derived // with Change.Held, the places that touched nodes of maps have after it
+	Held    []Held // with Change.Held
 	Timers  []Timer
 	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
 
@@ -91,6 +95,12 @@ type Shared struct {
 	Definition *Definition
 	Place      tree.Path
 	Sources    int
+}
+
+// A Held says that a node of a map has a place from now on, or has another value there.
+type Held struct {
+	Definition  *Definition
+	Place, Node tree.Path
 }
 
 // A Timer says when a node expires from now on: in milliseconds since 1970, 0 for never.
@@ -186,7 +196,7 @@ type run struct {
 	result   *Result
 	bounds   bounds
 	work     []work              // by the position of definitions
-	deltas   places[float64]     // of one definition
+	deltas   places[amount]      // of one definition
 	spoken   places[*Definition] // places of maps that were written and that touched nodes say something about
 	edited   []edit              // by one level
 	follow   []followed

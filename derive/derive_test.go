@@ -386,7 +386,7 @@ func TestTimers(t *testing.T) {
 	s := state{World: rulestest.World{Root: tree.MustParseNode(`{"groups":{"g":{"owner":"ann"}},"invites":{"old":{"expires":5}}}`)}}
 	r, err := doc.Derive(&derive.Change{Before: s, Now: time.UnixMilli(1000), Writes: []tree.ResolvedWrite{
 		put("typing/r/ann/at", "true"), put("invites/i", `{"expires":7}`), put("invites/j", `{"expires":"soon"}`),
-		put("invites/old", "null"), put("sessions", `{"s":{"created":1}}`), put("groups/g/created", "3"), put("groups/h/name", `"H"`)}})
+		put("invites/old", "null"), put("invites/zero", `{"expires":0}`), put("sessions", `{"s":{"created":1}}`), put("groups/g/created", "3"), put("groups/h/name", `"H"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestTimers(t *testing.T) {
 	for _, x := range r.Timers {
 		got += fmt.Sprintf("%s %d ", x.Path, x.Due)
 	}
-	if want := "/typing/r/ann 11000 /invites/i 7 /invites/j 0 /invites/old 0 /sessions/s 86400001 "; got != want {
+	if want := "/typing/r/ann 11000 /invites/i 7 /invites/j 0 /invites/old 0 /invites/zero 1 /sessions/s 86400001 "; got != want {
 		t.Errorf("timers %s, want %s", got, want)
 	}
 	if len(r.Skipped) != 1 || r.Skipped[0].Why != "the time is no number" {

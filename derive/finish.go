@@ -43,7 +43,7 @@ func (r *run) due(d *Definition, p tree.Path, t touched) int64 {
 		r.skip(d, p, true, fault)
 		return 0
 	}
-	return int64(ms) + d.After.Milliseconds()
+	return max(int64(ms)+d.After.Milliseconds(), 1) // 0 would be never
 }
 
 // Time returns when the node expires. Due must not be 0.

@@ -8,7 +8,6 @@ import (
 
 // A tally is what the touched nodes change of one place of a map.
 type tally struct {
-	coming       bool // a node that is being built is among them
 	lost, gained int
 	value        tree.Node // the first that was gained
 	differ       bool      // not all that were gained are equal
@@ -35,9 +34,7 @@ func (r *run) deriveMap(d *Definition, w *work) {
 			return
 		}
 		speak(r, d, w, was, had)
-		if speak(r, d, w, is, has); has && r.Change.Held {
-			r.result.Held = append(r.result.Held, Derived{d, is.place, is.value})
-		}
+		speak(r, d, w, is, has)
 		if !had && !has {
 			r.speakOfNothing(d, w, x.path)
 		}
@@ -46,12 +43,17 @@ func (r *run) deriveMap(d *Definition, w *work) {
 		}
 		if had {
 			t, _ := tallies.at(was.place)
-			t.lost++
+			t.lost += freed(r, d, was.place, x.path)
 		}
 		if has {
 			t, _ := tallies.at(is.place)
-			t.coming = r.comes(d, x.path)
+			if d.Unique && r.comes(d, x.path) { // the place may have been its own before
+				t.lost += freed(r, d, is.place, x.path)
+			}
 			t.gain(is.value)
+		}
+		if has && r.Change.Held {
+			r.result.Held = append(r.result.Held, Held{d, is.place, x.path})
 		}
 	}
 	tallied := tallies.sorted()
@@ -142,26 +144,31 @@ func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 	return 1, nil
 }
 
+// freed returns 1 if a place is free without a node that has it, and 0 if it is that of another
+// node of a unique map.
+func freed(r *run, d *Definition, place, p tree.Path) int {
+	if !d.Unique || r.Other == nil {
+		return 1
+	}
+	other, asked, err := r.Other(d, place, p)
+	r.result.Progress = r.result.Progress || asked
+	if r.failed(err) || other {
+		return 0
+	}
+	return 1
+}
+
 // clash reports whether a place would have several sources of a unique map, or several
 // values.
 func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
 	switch {
-	case d.Unique && left+t.gained > 1:
-		return t.gained > 1 || !t.coming || !derivedBefore(r, place, t.value)
-	case t.differ:
+	case d.Unique && left+t.gained > 1, t.differ:
 		return true
 	case left == 0 || t.gained == 0:
 		return false
 	}
 	n, err := r.Before.Get(place)
 	return !r.failed(err) && n != t.value
-}
-
-// derivedBefore reports whether a node may have been derived from before its building reached
-// it: its value is at its place.
-func derivedBefore(r *run, place tree.Path, value tree.Node) bool {
-	n, err := r.Before.Get(place)
-	return !r.failed(err) && n == value
 }
 
 // deriveTotals adds what touched nodes count for to their targets.
@@ -174,61 +181,91 @@ func (r *run) deriveTotals(d *Definition, w *work) {
 			r.countWhole(d, p, x.v, deltas)
 		case d.whole && r.coveredWhole(w, p): // it is counted with its container
 		default:
-			r.addOutcome(d, p, x.v, false, deltas)
-			r.addOutcome(d, p, x.v, true, deltas)
+			was := r.addOutcome(d, p, x.v, false, deltas)
+			if is := r.addOutcome(d, p, x.v, true, deltas); !exact(is, was) {
+				r.failed(inexact(d, p))
+			}
 		}
 		if r.err != nil {
 			return
 		}
 	}
 	for _, x := range deltas.sorted() {
-		place, delta := x.path, x.v
-		if delta == 0 {
+		place, total := x.path, x.v
+		if total.value() == 0 {
 			continue
 		}
-		was, err := r.Before.Get(place)
+		n, err := r.Before.Get(place)
 		if r.failed(err) {
 			return
 		}
-		total, _ := was.NumberValue()
-		switch total += delta; {
-		case math.IsInf(total, 0) || math.IsNaN(total):
-			r.failed(&Refusal{TooLarge, d.Name, place, "the sum " + d.Name + " would leave the range of numbers"})
-		case total == 0 || d.Kind == Count && total < 0:
+		was, _ := n.NumberValue()
+		total.add(was)
+		switch is := total.value(); {
+		case !exact(is, was):
+			r.failed(inexact(d, place))
+		case is == 0 || d.Kind == Count && is < 0:
 			w.edits.put(place, derived{})
 		default:
-			w.edits.put(place, derived{node: tree.Number(total)})
+			w.edits.put(place, derived{node: tree.Number(is)})
 		}
 	}
 }
+
+// MaxSum bounds a sum, and each number that is added: up to it, all whole numbers are exact, and no other
+// one is rounded to it. Otherwise a client could make a sum forget what others have added, by a large number
+// that comes and goes.
+const MaxSum = float64(1<<53 - 1)
+
+// exact reports whether a number is in bounds, or no farther out than it was.
+func exact(is, was float64) bool { return math.Abs(is) <= max(MaxSum, math.Abs(was)) }
+
+func inexact(d *Definition, p tree.Path) *Refusal {
+	return &Refusal{TooLarge, d.Name, p, "the sum " + d.Name + " would go beyond 9,007,199,254,740,991, up to which whole numbers are exact"}
+}
+
+// An amount is a sum with what each addition has rounded off. So the order of whole numbers does
+// not matter, and a place that gets one back is as before.
+type amount struct{ n, rounded float64 }
+
+func (a *amount) add(n float64) {
+	sum := a.n + n
+	was := sum - n
+	a.rounded += (a.n - was) + (n - (sum - was))
+	a.n = sum
+}
+
+func (a *amount) value() float64 { return a.n + a.rounded }
 
 func (r *run) coveredWhole(w *work, p tree.Path) bool {
 	container, _ := p.Parent()
 	return w.touched.has(container)
 }
 
-// addOutcome adds what one node counts for, before or after the write.
-func (r *run) addOutcome(d *Definition, p tree.Path, t touched, after bool, deltas *places[float64]) {
+// addOutcome adds what one node counts for after the write, or takes away what it did before, and returns
+// that.
+func (r *run) addOutcome(d *Definition, p tree.Path, t touched, after bool, deltas *places[amount]) float64 {
 	o, ok := r.outcome(d, p, t, after)
 	if !ok {
-		return
+		return 0
 	}
 	n := 1.0
 	if d.Kind == Sum {
 		if n, ok = o.value.NumberValue(); !ok {
 			r.skip(d, p, after, "what is added is no number")
-			return
+			return 0
 		}
 	}
 	if !after {
 		n = -n
 	}
 	add(deltas, o.place, n)
+	return n
 }
 
 // countWhole adds the change of the number of children of a container that is written as a
 // whole. The store keeps the number, so the children need not be read.
-func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[float64]) {
+func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[amount]) {
 	i, ok := r.update.cover(p)
 	if !ok && !r.comes(d, p) {
 		return // the container stays
@@ -249,7 +286,7 @@ func (r *run) countWhole(d *Definition, p tree.Path, t touched, deltas *places[f
 	}
 }
 
-func add(deltas *places[float64], place tree.Path, n float64) {
+func add(deltas *places[amount], place tree.Path, n float64) {
 	at, _ := deltas.at(place)
-	*at += n
+	at.add(n)
 }

@@ -139,7 +139,10 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 	if err := p.Before(); err != nil {
 		return false, fault.Broken(err)
 	}
-	if changed, err = b.putAll(stored, ready); err != nil || !changed {
+	if changed, err = b.putAll(stored, ready); err == nil && !changed {
+		err = b.renew(v.follows)
+	}
+	if err != nil || !changed {
 		return false, fault.Broken(err)
 	}
 	b.dirty = true
@@ -156,6 +159,18 @@ func (b *batch) change(w *Write, v decidedWrite, ready *prepared) (changed bool,
 	b.Writes = b.notes.count()
 	b.hashes.Touch(writes)
 	return true, fault.Broken(p.After())
+}
+
+// renew stores when nodes expire that were written as they are: they expire some time after the
+// last write, whatever that brought.
+func (b *batch) renew(f *declared.Follows) error {
+	if f == nil {
+		return nil
+	}
+	changed, err := f.StoreTimers(b.Tx)
+	b.dirty = b.dirty || changed
+	b.noteDue(f.Due())
+	return err
 }
 
 // inOrder returns the writes of one update in the order in which they are made
@@ -244,8 +259,8 @@ func (t *syncWrite) finish(err error) {
 	t.waiter.finish(err)
 }
 
-// atOnce is how many nodes definitions may look at when their document is put in force. More
-// are looked at in the background, stepNodes at a time.
+// atOnce is how many nodes definitions may look at, with places and rows that they change, when
+// their document is put in force. More are looked at in the background, stepNodes at a time.
 const (
 	atOnce    = 1_000
 	stepNodes = 1
@@ -263,12 +278,12 @@ func (b *batch) enforceData(data *declared.Data) {
 	})
 }
 
-// stepsOfData works on definitions until it has come to a number of nodes.
+// stepsOfData works on definitions until it has come to a number of nodes, or has to wait for an index.
 func (b *batch) stepsOfData(nodes int) error {
 	for nodes > 0 && b.data.Working() {
 		now := b.db.options.Now()
 		step, err := b.data.Step(b.Tx, now)
-		if err != nil {
+		if err != nil || step.Waits {
 			return fault.Broken(err)
 		}
 		if step.Follows != nil {
@@ -302,6 +317,7 @@ func (b *batch) changeByItself(f *declared.Follows, now time.Time, cause string)
 	}
 	b.dirty = true
 	b.noteDue(f.Due())
+	b.Touch(f.SharedPlaces())
 	return fault.Broken(f.Store(b.Tx))
 }
 

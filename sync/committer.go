@@ -44,6 +44,7 @@ type committer struct {
 	done chan struct{} // closed when commitLoop has ended
 
 	mayExpire time.Time // when nodes may expire again
+	stepped   time.Time // when declared data were built last
 
 	behind  bool            // the last step has left something to reclaim
 	stalled bool            // background work failed
@@ -90,6 +91,9 @@ func (c *committer) commitLoop() {
 		case !some:
 			c.background(workRows, c.db.queue.HasTasks)
 			pause, since = 0, 0
+			if c.db.held(c.stepped) {
+				pause = heldPause
+			}
 		default:
 			if rows := c.stepAfter(since); rows > 0 {
 				c.background(rows, nil)
@@ -139,9 +143,10 @@ func (c *committer) background(rows int, stop func() bool) {
 // stepData does one step of building declared data, which is a commit like others. Lists that are
 // bounded wait for their indexes.
 func (c *committer) stepData(indexing bool) error {
-	if indexing || !c.db.data.Load().Working() {
+	if indexing || !c.db.data.Load().Working() || c.db.held(c.stepped) {
 		return nil
 	}
+	c.stepped = time.Now()
 	t := &call{f: func(b *batch) error { return b.stepsOfData(stepNodes) }}
 	t.start()
 	c.commit([]task{t})
@@ -207,7 +212,7 @@ func (c *committer) expire() {
 	c.mayExpire = began.Add(expiryShare * time.Since(began))
 	if t.err != nil {
 		c.mayExpire = began.Add(maxUntilDue)
-		c.db.due = max(c.db.due, 1)
+		c.db.due = 1 // what was due still is; when other nodes are, the next attempt finds out
 	}
 }
 

@@ -48,7 +48,20 @@ type core struct {
 	due  int64  // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
 
 	sweep declared.Sweep // of timers whose nodes are gone; the committer's
+
+	holds atomic.Int32 // large writes that the building of declared data waits for
 }
+
+// Building changes what large writes are decided from, step after step. So it waits for those that had
+// to be decided again, but clients choose how many of them there are: at least each holdMost there is a
+// step.
+const (
+	holdMost  = 10 * time.Second
+	heldPause = 10 * time.Millisecond // until the committer looks again
+)
+
+// held reports whether building waits for large writes. The last step of it was at a time.
+func (d *core) held(last time.Time) bool { return d.holds.Load() > 0 && time.Since(last) < holdMost }
 
 // A task is something that the committer does inside its transaction.
 //

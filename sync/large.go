@@ -100,7 +100,7 @@ func (wr *writer) writeLarge(ctx context.Context, w Write, times span, l *line) 
 
 // A write whose data others change all the time could be decided for ever. So the tries
 // are bounded, and the answer is ErrBusy, which is true: nothing was written, and the
-// client may try again.
+// client may try again. The building of declared data waits from the second try on.
 func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
 	done, err := wr.large.Enter(ctx, w.Quota)
 	if err != nil {
@@ -110,6 +110,10 @@ func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, erro
 	p := new(prepared)
 	defer wr.discard(p)
 	for try := 1; ; try++ {
+		if try == 2 {
+			wr.db.holds.Add(1)
+			defer wr.db.holds.Add(-1)
+		}
 		c, err := wr.tryOnce(ctx, w, p, l)
 		switch {
 		case !errors.Is(err, errOutdated) && !errors.Is(err, errUnprepared):

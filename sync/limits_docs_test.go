@@ -53,6 +53,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
 		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
 		fmt.Sprintf("decided again, %d times at most", largeTries),
+		fmt.Sprintf("but for one step each %.0f s.", holdMost.Seconds()),
 		fmt.Sprintf("%d bytes for each of its bytes and %d for each comma", costOfByte, costOfValue),
 		fmt.Sprintf("%d KiB at a time with %d ms between: %d MiB in a second |", scrubStep>>10, (scrubPause + time.Millisecond/2).Milliseconds(), scrubStep*time.Second/scrubPause>>20),
 		fmt.Sprintf("| background scrub: the whole file is read, %.0f min after the start and then every %.0f h |", scrubAfter.Minutes(), DefaultScrubEvery.Hours()),

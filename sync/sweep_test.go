@@ -65,7 +65,8 @@ func TestTimersGoWithTheirNodes(t *testing.T) {
 	stale := &call{f: func(b *batch) error {
 		b.dirty = true
 		list[0].Path = tree.MustParsePath("groups/was/invites/there")
-		return store.Kept(b.Tx).SetTimer(list[0])
+		_, err := store.Kept(b.Tx).SetTimer(list[0])
+		return err
 	}}
 	stale.start()
 	if err := db.do(t.Context(), stale); err != nil {

@@ -23,8 +23,9 @@ const (
 type Step struct {
 	Data    *Data    // afterwards
 	Follows *Follows // the update that belongs to the step; nil: none
-	Cost    int      // nodes that it looked at, about
+	Cost    int      // keys that it walked, with places and rows that it changed
 	Failed  string   // the name of the definition, if it cannot be kept
+	Waits   bool     // nothing was done: a long list has to have its index first
 }
 
 // A stepper makes one step.
@@ -35,6 +36,7 @@ type stepper struct {
 	def   *derive.Definition
 	state state // becomes that of the definition
 	nodes []tree.Path
+	reads int // of the walk
 	step  Step
 
 	dropped, unneeded []kept.ID // whose rows, or marks, are to be deleted
@@ -58,10 +60,14 @@ func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
 	default:
 		err = s.build()
 	}
-	if err != nil {
+	if s.step.Waits || err != nil {
+		s.step.Data = d
 		return s.step, err
 	}
-	s.step.Cost = len(s.nodes) + 1
+	s.step.Cost += s.reads + 1
+	if f := s.step.Follows; f != nil {
+		s.step.Cost += max(len(f.Writes), len(f.Derived))
+	}
 	if s.state.Phase == Failed {
 		s.step.Failed = s.def.Name
 	}
@@ -79,20 +85,20 @@ func (d *Data) drop(tx *store.Tx) (Step, error) {
 	if len(list) == 0 {
 		delete, list = rows.Unmark, d.stored.Marks
 	}
-	more, err := delete(list[0], stepRows)
+	deleted, err := delete(list[0], stepRows)
 	if err != nil {
 		return Step{}, err
 	}
 	next := d.with(func(s *stored) {
 		switch {
-		case more:
+		case deleted == stepRows: // there may be more
 		case len(s.Dropped) > 0:
 			s.Dropped = s.Dropped[1:]
 		default:
 			s.Marks = s.Marks[1:]
 		}
 	})
-	return Step{Data: next, Cost: 1}, next.save(tx)
+	return Step{Data: next, Cost: deleted + 1}, next.save(tx)
 }
 
 // walk collects the next nodes, of the source or of the target, and moves on. It reports
@@ -102,7 +108,7 @@ func (s *stepper) walk(places bool) (more bool, err error) {
 	if places {
 		walk = s.def.WalkPlaces
 	}
-	at, more, err := walk(keyed{s.tx}, s.state.place(), stepKeys, func(p tree.Path) { s.nodes = append(s.nodes, p) })
+	at, more, err := walk(counted{keyed{s.tx}, &s.reads}, s.state.place(), stepKeys, func(p tree.Path) { s.nodes = append(s.nodes, p) })
 	s.state.moveTo(at)
 	s.state.Nodes += int64(len(s.nodes))
 	return more, err
@@ -144,6 +150,7 @@ func (s *stepper) verify() error {
 	default:
 		s.renumber()
 		s.state.enter(Building)
+		s.state.Clear = s.def.Shared() // nodes that go before building has come to them leave their places
 	}
 	return err
 }
@@ -157,7 +164,7 @@ func (s *stepper) renumber() {
 // unmarked calls f for the places that have no source.
 func (s *stepper) unmarked(f func(p tree.Path)) error {
 	for _, p := range s.nodes {
-		marked, err := store.Kept(s.tx).Marked(s.state.ID, p)
+		_, marked, err := store.Kept(s.tx).Marked(s.state.ID, p)
 		if err != nil {
 			return err
 		}
@@ -174,7 +181,7 @@ func (s *stepper) verifyMap() error {
 		return err
 	}
 	for _, o := range outcomes {
-		if err := store.Kept(s.tx).Mark(s.state.ID, o.Place); err != nil {
+		if err := store.Kept(s.tx).Mark(s.state.ID, o.Place, markedBy(s.def, o.Node)); err != nil {
 			return err
 		}
 		n, err := s.tx.GetLimit(o.Place, int64(len(o.Value.Text()))+1)
@@ -250,6 +257,9 @@ func (s *stepper) build() error {
 		b := &derive.Build{Definition: s.def, Nodes: s.nodes, Most: stepRemoved}
 		if s.def.Kind == derive.Keep {
 			b.Nodes = s.nodes[:1] // each may have much to be removed
+			if err := s.order(s.nodes[0]); err != nil || s.step.Waits {
+				return err
+			}
 		}
 		s.step.Follows, err = s.derive(Write{Tx: s.tx, Now: s.now}, derive.Change{Admin: true, Skip: s.skips, Build: b})
 		if err != nil {
@@ -280,7 +290,25 @@ func (s *stepper) build() error {
 	return nil
 }
 
-// fail ends the work on a definition that cannot be kept, as two nodes have one place.
+// order counts the children of a list that are read to order it. While the index for that is not
+// complete, these are all of them, so a long list waits. The background begins when indexes are complete,
+// and a deploy does not.
+func (s *stepper) order(list tree.Path) error {
+	if s.def.OrderBy == tree.ByKey {
+		return nil
+	}
+	u, declared, err := s.tx.Indexes().Usage(listIndex(s.def), 0)
+	if err != nil || u.Ready || !declared {
+		return err
+	}
+	n, err := s.tx.Count(list, tree.Query{OrderBy: tree.ByKey})
+	if s.step.Waits = n > stepRemoved; n > s.def.N {
+		s.step.Cost += n
+	}
+	return err
+}
+
+// fail ends the work on a definition that cannot be kept, as when two nodes have one place.
 func (s *stepper) fail(err error) error {
 	refusal := (*derive.Refusal)(nil)
 	if !errors.As(err, &refusal) {
@@ -288,7 +316,11 @@ func (s *stepper) fail(err error) error {
 	}
 	s.state.enter(Failed)
 	s.state.Error = refusal.Error()
-	s.conflict(refusal.Path.String() + " would have several sources or values")
+	if refusal.Reason == derive.Taken {
+		s.conflict(refusal.Path.String() + " would have several sources or values")
+	} else {
+		s.conflict(refusal.Error())
+	}
 	s.step.Follows = nil
 	return nil
 }

@@ -58,7 +58,8 @@ func Load(tx *store.Tx) (*Data, error) {
 // newData returns the data of a document. Definitions without a state get one. They are counted on
 // under their names.
 func newData(document *derive.Document, s stored, tallies map[string]*tally) *Data {
-	d := &Data{document: document, stored: stored{NextID: s.NextID, Dropped: s.Dropped, Marks: s.Marks}, tallies: make(map[string]*tally)}
+	d := &Data{document: document, stored: stored{NextID: s.NextID}, tallies: make(map[string]*tally)}
+	d.stored.Dropped, d.stored.Marks = slices.Clone(s.Dropped), slices.Clone(s.Marks) // s may be in force
 	known := make(map[string]state)
 	for _, st := range s.States {
 		known[st.Name] = st
@@ -224,7 +225,7 @@ func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
 	x.change, x.before = c, before{readerOf(w), w, d}
 	x.change.Before, x.change.Now = &x.before, w.Now
 	if !d.ready {
-		x.change.Behind, x.change.Held = d.behind, true
+		x.change.Behind, x.change.Other, x.change.Held = d.behind, x.before.other, true
 	}
 	began := time.Now()
 	r, err := d.document.Derive(&x.change)
@@ -265,14 +266,12 @@ func (f *Follows) Store(tx *store.Tx) error {
 			return err
 		}
 	}
-	for _, t := range f.Timers {
-		if err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due}); err != nil {
-			return err
-		}
+	if _, err := f.StoreTimers(tx); err != nil {
+		return err
 	}
 	for _, h := range f.Held {
 		if st := f.data.states[h.Definition]; st.Phase != Ready {
-			if err := store.Kept(tx).Mark(st.ID, h.Path); err != nil {
+			if err := store.Kept(tx).Mark(st.ID, h.Place, markedBy(h.Definition, h.Node)); err != nil {
 				return err
 			}
 		}
@@ -280,11 +279,37 @@ func (f *Follows) Store(tx *store.Tx) error {
 	return nil
 }
 
-// SharedPlaces returns the places whose number of sources changes, which may be all that changes
-// there. Writes that are prepared have read it.
+// StoreTimers stores when nodes expire from now on, and reports whether that is at another time.
+func (f *Follows) StoreTimers(tx *store.Tx) (changed bool, err error) {
+	for _, t := range f.Timers {
+		is, err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due})
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || is
+	}
+	return changed, nil
+}
+
+// markedBy returns the source that marks of a definition note. Those of places that nodes may share,
+// or that one node alone may have, need none.
+func markedBy(def *derive.Definition, source tree.Path) tree.Path {
+	if def.Unique {
+		return source
+	}
+	return tree.Root
+}
+
+// SharedPlaces returns the places whose number of sources changes, or that have another source, which
+// may be all that changes there. Writes that are prepared have read it.
 func (f *Follows) SharedPlaces() (list []tree.ResolvedWrite) {
 	for _, s := range f.Shared {
 		list = append(list, tree.ResolvedWrite{Target: tree.Target{Path: s.Place}})
+	}
+	for _, h := range f.Held {
+		if h.Definition.Unique {
+			list = append(list, tree.ResolvedWrite{Target: tree.Target{Path: h.Place}})
+		}
 	}
 	return list
 }
@@ -346,6 +371,17 @@ func (b before) PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok b
 func (b before) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	b.note(p)
 	return b.write.Tx.Query(p, q)
+}
+
+// other is derive.Change.Other.
+func (b before) other(def *derive.Definition, place, p tree.Path) (other, asked bool, err error) {
+	st := b.data.states[def]
+	if st.Phase == Ready {
+		return false, false, nil
+	}
+	b.note(place)
+	source, _, err := store.Kept(b.write.Tx).Marked(st.ID, place)
+	return !source.IsRoot() && source != p, true, err
 }
 
 // Sources is that of a derive.Tree.

@@ -29,6 +29,24 @@ func (k keyed) KeysAfter(p tree.Path, key string) (keys []string, err error) {
 	return keys, err
 }
 
+// A counted is a tree that counts what a walk reads of it.
+type counted struct {
+	keyed
+	reads *int
+}
+
+// Has is that of a derive.Keyed.
+func (c counted) Has(p tree.Path) (bool, error) {
+	*c.reads++
+	return c.keyed.Has(p)
+}
+
+// KeysAfter is that of a derive.Keyed.
+func (c counted) KeysAfter(p tree.Path, key string) ([]string, error) {
+	*c.reads++
+	return c.keyed.KeysAfter(p, key)
+}
+
 // Deploy puts a document in force in a transaction. It returns the data that are in force
 // from then on, and the version that it made; isNew is false if that is the last one. d is
 // in force before. The definitions that agreed names are built without a look at what is at

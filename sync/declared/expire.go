@@ -45,47 +45,69 @@ func (d *Data) Expire(tx *store.Tx, now time.Time) (f *Follows, next int64, err 
 	if n == 0 {
 		return nil, next, nil
 	}
-	f, n, partly, err := d.expired(tx, now, timers[:n])
+	x, err := d.expired(tx, now, timers[:n])
 	left := int64(0)
-	if partly {
+	if x.partly {
 		left = now.UnixMilli()
 	}
-	for _, t := range timers[:n] {
+	for _, t := range timers[:x.nodes] {
 		if err == nil {
-			err = rows.SetTimer(kept.Timer{ID: t.ID, Path: t.Path, Due: left})
+			_, err = rows.SetTimer(kept.Timer{ID: t.ID, Path: t.Path, Due: left, At: x.at})
 		}
 	}
-	if n < len(timers) {
-		next = timers[n].Due
+	if x.nodes < len(timers) {
+		next = timers[x.nodes].Due
 	}
-	if partly && (next == 0 || next > left) {
+	if x.partly && (next == 0 || next > left) {
 		next = left
 	}
-	return f, next, err
+	if x.follows != nil && !x.partly {
+		stay(d, x.follows, timers[:x.nodes], now.UnixMilli())
+	}
+	return x.follows, next, err
+}
+
+// stay takes the times of nodes out of an update that were due and that it does not remove, since another
+// definition keeps them. They would be due again at once, and in front of all others.
+func stay(d *Data, f *Follows, tried []kept.Timer, now int64) {
+	due := make(map[kept.Timer]bool)
+	for _, t := range tried {
+		due[kept.Timer{ID: t.ID, Path: t.Path}] = true
+	}
+	f.Timers = slices.DeleteFunc(f.Timers, func(t derive.Timer) bool {
+		return t.Due != 0 && t.Due <= now && due[kept.Timer{ID: d.states[t.Definition].ID, Path: t.Path}]
+	})
+}
+
+// An expiry is what becomes of nodes that are due.
+type expiry struct {
+	follows *Follows  // nil: nothing is removed
+	nodes   int       // how many of them, the first ones
+	partly  bool      // it is the first one, and it is to be gone on with
+	at      tree.Path // and then what it has in front of this path stays
 }
 
 // expired derives from the removal of nodes, of the first ones if more would follow than
-// a commit may change. It returns how many these are, or 1 and that it removes a part of the first.
+// a commit may change, or of a part of the first one.
 // Their number is doubled until it is too large, so that little is derived in vain.
-func (d *Data) expired(tx *store.Tx, now time.Time, timers []kept.Timer) (f *Follows, n int, partly bool, err error) {
-	for n < len(timers) && (f == nil || len(f.Derived) <= maxTogether/2) {
-		next := min(max(2*n, 1), len(timers))
+func (d *Data) expired(tx *store.Tx, now time.Time, timers []kept.Timer) (x expiry, err error) {
+	for x.nodes < len(timers) && (x.follows == nil || len(x.follows.Derived) <= maxTogether/2) {
+		next := min(max(2*x.nodes, 1), len(timers))
 		more, err := d.expiredTogether(tx, now, timers[:next])
 		refusal := (*derive.Refusal)(nil)
 		switch {
-		case errors.As(err, &refusal) && n == 0 && refusal.Reason == derive.TooLarge:
-			f, err = d.part(tx, now, timers[0])
-			return f, 1, f != nil, err
-		case errors.As(err, &refusal) && n == 0: // it stays
-			return nil, 1, false, nil
+		case errors.As(err, &refusal) && x.nodes == 0 && refusal.Reason == derive.TooLarge:
+			return d.part(tx, now, timers[0])
+		case errors.As(err, &refusal) && x.nodes == 0: // it stays
+			return expiry{nodes: 1}, nil
 		case errors.As(err, &refusal):
-			return f, n, false, nil
+			return x, nil
 		case err != nil:
-			return nil, n, false, err
+			return expiry{nodes: x.nodes}, err
 		}
-		f, n = more, next
+		x = expiry{follows: more, nodes: next}
 	}
-	return f, n, false, nil
+	return x, nil
 }
 
 // expiredTogether derives from the removal of nodes, nil if none of them is to be removed.

@@ -52,6 +52,29 @@ func TestExpire(t *testing.T) {
 	})
 }
 
+// A write of the value that is there renews the time of a node, as a client does that says again and again
+// that it is still there.
+func TestExpireRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base, err := dsync.Open(dsync.Options{Rules: rules.Open(), ScrubEvery: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer base.Close()
+		d := &db{TB: t, Database: base}
+		d.deploy(expiring)
+		for range 4 {
+			d.set(`typing/r/ann true`)
+			time.Sleep(6 * time.Second)
+			synctest.Wait()
+			d.want("typing", `{"r":{"ann":true}}`)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		d.want("typing", "null")
+	})
+}
+
 // Nodes that were due while the database was closed go when it is open again: more than one
 // commit removes, too.
 func TestExpireAfterStop(t *testing.T) {
@@ -129,7 +152,7 @@ func TestExpireOddParts(t *testing.T) {
 	d.deploy(`"gone": { "expire": "/users/$u", "at": "= data.child('at').val()" },
 		"groupsOfUser": { "map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g" },
 		"walked": { "count": "/users/$u/vain/$v/n", "to": "/n" }`)
-	for g := range 5 {
+	for g := range 9 { // more than one commit looks at
 		lines := make([]string, 1000)
 		for i := range lines {
 			lines[i] = fmt.Sprintf(`groups/k%d%03d/members/ann true`, g, i)
@@ -148,6 +171,30 @@ func TestExpireOddParts(t *testing.T) {
 		}
 	})
 	d.want("users", `{"ann":{"groups":`+n.JSON()+`}}`)
+}
+
+// A place that another definition keeps is tried once, also if it has a time that has passed. It does
+// not keep others from expiring.
+func TestExpireKeptPlaces(t *testing.T) {
+	due := time.UnixMilli(9000000000000)
+	d := openDB(t, open)
+	d.deploy(`"due": { "map": "/jobs/$j/at", "to": "/byTime/$j", "value": "= data.val()" },
+		"gone": { "expire": "/byTime/$j", "at": "= data.val()" },
+		"invites": { "expire": "/invites/$i", "at": "= data.val()" }`)
+	jobs := declared.MaxExpired + 100
+	d.set(`jobs ` + numbered(jobs, func(int) string { return fmt.Sprintf(`{"at":%d}`, due.UnixMilli()) }))
+	d.set(fmt.Sprintf(`invites/i %d`, due.UnixMilli()+1))
+	commits := 0
+	d.expiring(due.Add(time.Minute), func(*store.Tx, *declared.Follows) {
+		if commits++; commits > 20 {
+			t.Fatal("it never ends")
+		}
+	})
+	d.want("invites", "null")
+	n, err := d.Count(t.Context(), dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("byTime")})
+	if err != nil || n != jobs {
+		t.Errorf("%d of %d places stay, %v", n, jobs, err)
+	}
 }
 
 // expiring closes the database, removes what is due commit by commit, and opens it again.

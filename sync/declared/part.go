@@ -15,19 +15,23 @@ import (
 const maxTried = 8 * maxTogether
 
 // part derives from the removal of a part of a node that is due, from which too much follows for one
-// commit. The node keeps its time: the server's own removals give it no new one. nil: nothing of
-// it can be removed, as all that is left is kept by other definitions.
-func (d *Data) part(tx *store.Tx, now time.Time, t kept.Timer) (*Follows, error) {
+// commit. The node keeps its time: the server's own removals give it no new one. It stays if all that
+// is left of it is kept by other definitions. To find that out may take several commits.
+func (d *Data) part(tx *store.Tx, now time.Time, t kept.Timer) (expiry, error) {
 	x := parting{data: d, tx: tx, now: now, left: maxTried}
-	if err := x.below(t.Path); err != nil {
-		return nil, err
+	from := tree.Root
+	if t.Path.Contains(t.At) {
+		from = t.Path.Rel(t.At)
+	}
+	if err := x.below(t.Path, from); err != nil {
+		return expiry{nodes: 1}, err
 	}
 	writes := x.found
 	if len(writes) == 0 {
 		writes = x.rest
 	}
 	if len(writes) == 0 {
-		return nil, nil
+		return expiry{nodes: 1, partly: x.full, at: x.at}, nil
 	}
 	f, err := d.removed(tx, now, writes)
 	refusal := (*derive.Refusal)(nil)
@@ -35,15 +39,15 @@ func (d *Data) part(tx *store.Tx, now time.Time, t kept.Timer) (*Follows, error)
 		f, err = d.removed(tx, now, writes[:1]) // that was tried
 	}
 	if errors.As(err, &refusal) {
-		return nil, nil // it stays
+		return expiry{nodes: 1}, nil // it stays
 	}
 	if err != nil || f == nil {
-		return nil, err
+		return expiry{nodes: 1}, err
 	}
 	f.Timers = slices.DeleteFunc(f.Timers, func(of derive.Timer) bool {
 		return of.Path == t.Path && d.states[of.Definition].ID == t.ID
 	})
-	return f, nil
+	return expiry{f, 1, true, t.At}, nil
 }
 
 // A parting finds nodes below one that can be removed in one commit. Those from which other places
@@ -59,33 +63,51 @@ type parting struct {
 	derived int                  // places that change by found
 	looked  int                  // nodes that are looked at for found
 	left    int                  // nodes that may be looked at in all
-	full    bool
+	full    bool                 // there is more than was looked at
+	at      tree.Path            // the last one that was
 }
 
-// below finds nodes below p, in the order of paths.
-func (x *parting) below(p tree.Path) error {
-	for key, err := range x.tx.Keys(p) {
-		if err != nil {
+// below finds nodes below p, in the order of paths, from the one on that from leads to.
+func (x *parting) below(p, from tree.Path) error {
+	key, rest, _ := from.Cut()
+	if key != "" {
+		if err := x.try(p.Child(key), rest); err != nil || x.full {
 			return err
-		}
-		if err := x.try(p.Child(key)); err != nil {
-			return err
-		}
-		if x.full = x.full || x.left <= 0 || x.derived > maxTogether/2; x.full {
-			return nil
 		}
 	}
-	return nil
+	for {
+		keys, err := keyed{x.tx}.KeysAfter(p, key)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		for _, key = range keys {
+			if err := x.try(p.Child(key), tree.Root); err != nil || x.full {
+				return err
+			}
+		}
+	}
 }
 
-// try finds out what follows from the removal of a node. From too much, its children are tried.
-func (x *parting) try(p tree.Path) error {
+// try finds out what follows from the removal of a node, or of those below it from one on.
+func (x *parting) try(p, from tree.Path) (err error) {
+	if from.IsRoot() {
+		x.at = p
+		err = x.tryWhole(p)
+	} else {
+		err = x.below(p, from)
+	}
+	x.full = x.full || x.left <= 0 || x.derived > maxTogether/2
+	return err
+}
+
+// tryWhole finds out what follows from the removal of a node. From too much, its children are tried.
+func (x *parting) tryWhole(p tree.Path) error {
 	removal := tree.ResolvedWrite{Target: tree.Target{Path: p}}
 	f, err := x.data.removed(x.tx, x.now, []tree.ResolvedWrite{removal})
 	x.left--
 	switch refusal := (*derive.Refusal)(nil); {
 	case errors.As(err, &refusal) && refusal.Reason == derive.TooLarge:
-		err = x.below(p)
+		err = x.below(p, tree.Root)
 		x.left -= 2 * maxTogether
 		return err
 	case errors.As(err, &refusal): // it stays

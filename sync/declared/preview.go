@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/tree"
@@ -187,7 +188,9 @@ func (p *previewer) lookAtTotals() error {
 		for _, o := range outcomes {
 			n, _ := o.Value.NumberValue()
 			p.found.Nodes++
-			totals[o.Place] += n
+			if totals[o.Place] += n; max(math.Abs(n), math.Abs(totals[o.Place])) > derive.MaxSum {
+				p.conflict("%s would be beyond %.0f with %s", o.Place, derive.MaxSum, o.Node)
+			}
 		}
 		return err
 	})

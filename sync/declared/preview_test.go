@@ -37,6 +37,7 @@ func TestPreview(t *testing.T) {
 		"unique":     {`"m": {"map": "/same/$k", "to": "/by/{data.val()}", "value": "= $k", "unique": true}`, `{"name":"m","nodes":3,"writes":2,"conflicts":["/by/u would have several sources, one of them /same/q"],"conflictsTotal":1}`},
 		"count":      {`"c": {"count": "/a/$k", "to": "/size"}`, `{"name":"c","nodes":1,"writes":1}`},
 		"sum":        {`"c": {"sum": "/a/$k", "of": "= data.val()", "to": "/n"}`, `{"name":"c","nodes":3,"writes":1,"conflicts":["/n holds something else than follows"],"conflictsTotal":1}`},
+		"large sum":  {`"c": {"sum": "/large/$k", "of": "= data.val()", "to": "/sum"}`, `{"name":"c","nodes":1,"writes":1,"conflicts":["/sum would be beyond 9007199254740991 with /large/x"],"conflictsTotal":1}`},
 		"keep":       {`"k": {"keep": 2, "at": "/lists/$l"}`, `{"name":"k","nodes":2,"removes":1}`},
 		"expire":     {`"e": {"expire": "/a/$k", "after": "30d"}`, `{"name":"e","nodes":3}`},
 		"nothing":    {``, ``},
@@ -44,7 +45,7 @@ func TestPreview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := openDB(t, open)
-			d.set(`a {"x": 1, "y": 2, "z": 4}`, `b {"x": 1, "y": 3, "w": 5}`, `n 5`, `same {"p": "u", "q": "u", "r": "v"}`, `lists {"one": {"a": 1, "b": 2, "c": 3}, "two": {"a": 1}}`)
+			d.set(`a {"x": 1, "y": 2, "z": 4}`, `b {"x": 1, "y": 3, "w": 5}`, `n 5`, `large {"x": 1e17}`, `same {"p": "u", "q": "u", "r": "v"}`, `lists {"one": {"a": 1, "b": 2, "c": 3}, "two": {"a": 1}}`)
 			before := d.revision()
 			list, text := d.preview(t, c.define)
 			if text != "["+c.want+"]" {

@@ -36,6 +36,7 @@ type state struct {
 
 	Places bool `json:"places,omitempty"` // verifying has come to places that may have no source
 	Clear  bool `json:"clear,omitempty"`  // of a map: clearing comes behind building
+	Unsure bool `json:"unsure,omitempty"` // it was paused before verifying had come to its end
 
 	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
 	Nodes     int64    `json:"nodes,omitempty"`
@@ -231,7 +232,7 @@ func (s *stored) anew(i int, def *derive.Definition) {
 	st := &s.States[i]
 	s.Dropped = append(s.Dropped, st.ID)
 	s.NextID++
-	verified := st.Phase != Failed && st.Phase != Verifying // or its places may not be its own
+	verified := st.Phase != Failed && st.Phase != Verifying && !st.Unsure // or its places may not be its own
 	*st = state{Name: st.Name, Text: st.Text, ID: s.NextID, Phase: firstPhase(def)}
 	if verified {
 		st.again(def)
@@ -276,6 +277,7 @@ func (d *Data) Control(tx *store.Tx, name, verb string) (next *Data, ok bool, er
 			case verb == Pause:
 				ok = true
 				if st.Phase != Failed {
+					st.Unsure = st.Unsure || st.Phase == Verifying
 					st.enter(Paused)
 				}
 			case verb == Resume:

@@ -51,7 +51,8 @@ func (s Sweep) Step(tx *store.Tx, d *Data, timers int) (left Sweep, changed bool
 		for _, t := range list {
 			has, err := tx.Has(t.Path)
 			if err == nil && !has {
-				changed, err = true, rows.SetTimer(kept.Timer{ID: t.ID, Path: t.Path})
+				changed = true
+				_, err = rows.SetTimer(kept.Timer{ID: t.ID, Path: t.Path})
 			}
 			if err != nil {
 				return s, changed, err

@@ -20,9 +20,9 @@ type ID uint32
 // Keys of bucket e begin with one of these.
 const (
 	shared = 's' // definition, place → number of source nodes
-	marked = 'm' // definition, place → 1: it has a source
+	marked = 'm' // definition, place → its source, 1 for one that was not noted
 	timer  = 't' // definition, path → when the node expires, in milliseconds since 1970
-	due    = 'd' // time, definition, path → 1
+	due    = 'd' // time, definition, path → where its removal in parts has come to, 1 for nowhere
 )
 
 // kinds are all of them.
@@ -62,15 +62,41 @@ func (r Rows) SetSources(id ID, place tree.Path, n int) error {
 	return r.entries.Put(kv.Declared, k, binary.AppendUvarint(nil, uint64(n)))
 }
 
-// Mark notes that a place has a source.
-func (r Rows) Mark(id ID, place tree.Path) error {
-	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), []byte{1})
+// none is a value that has no path. No path is like it.
+const none = "\x01"
+
+// valueOf returns the value that has a path, or none of the root.
+func valueOf(p tree.Path) []byte {
+	if p.IsRoot() {
+		return []byte(none)
+	}
+	return []byte(p.Clean())
 }
 
-// Marked reports whether a place has a source.
-func (r Rows) Marked(id ID, place tree.Path) (bool, error) {
+func pathOf(v []byte) (tree.Path, error) {
+	if string(v) == none {
+		return tree.Root, nil
+	}
+	p, err := tree.ParsePath(string(v))
+	if err != nil {
+		err = fmt.Errorf("%w: unreadable path %.50q of declared data", kv.ErrDamaged, v)
+	}
+	return p, err
+}
+
+// Mark notes that a place has a source, and which one, unless that is the root.
+func (r Rows) Mark(id ID, place, source tree.Path) error {
+	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), valueOf(source))
+}
+
+// Marked reports whether a place has a source, and which one if that was noted.
+func (r Rows) Marked(id ID, place tree.Path) (source tree.Path, ok bool, err error) {
 	v, err := r.entries.Get(kv.Declared, keyOf(marked, id, place.Clean()))
-	return v != nil, err
+	if err != nil || v == nil {
+		return tree.Root, false, err
+	}
+	source, err = pathOf(v)
+	return source, true, err
 }
 
 // A Timer says when a node expires.
@@ -78,6 +104,8 @@ type Timer struct {
 	ID   ID
 	Path tree.Path
 	Due  int64 // in milliseconds since 1970; 0: never
+
+	At tree.Path // of a node that is removed in parts: what it has in front of this path stays; the root: nothing is known to
 }
 
 func (t Timer) dueKey() []byte {
@@ -85,43 +113,47 @@ func (t Timer) dueKey() []byte {
 	return append(binary.BigEndian.AppendUint32(k, uint32(t.ID)), t.Path.Clean()...)
 }
 
-// SetTimer stores when a node expires.
-func (r Rows) SetTimer(t Timer) error {
+// SetTimer stores when a node expires, and reports whether that is new.
+func (r Rows) SetTimer(t Timer) (changed bool, err error) {
 	k := keyOf(timer, t.ID, t.Path.Clean())
 	v, err := r.entries.Get(kv.Declared, k)
-	if err != nil {
-		return err
+	if err != nil || v == nil && t.Due == 0 {
+		return false, err
 	}
 	if len(v) == 8 {
-		old := Timer{t.ID, t.Path, int64(binary.BigEndian.Uint64(v))}
-		if old.Due == t.Due {
-			return nil
+		old := Timer{ID: t.ID, Path: t.Path, Due: int64(binary.BigEndian.Uint64(v))}.dueKey()
+		if bytes.Equal(old, t.dueKey()) {
+			at, err := r.entries.Get(kv.Declared, old)
+			if err != nil || bytes.Equal(at, valueOf(t.At)) {
+				return false, err
+			}
 		}
-		if err := r.entries.Delete(kv.Declared, old.dueKey()); err != nil {
-			return err
+		if err := r.entries.Delete(kv.Declared, old); err != nil {
+			return false, err
 		}
 	}
 	if t.Due == 0 {
-		if v == nil {
-			return nil
-		}
-		return r.entries.Delete(kv.Declared, k)
+		return true, r.entries.Delete(kv.Declared, k)
 	}
 	if err := r.entries.Put(kv.Declared, k, binary.BigEndian.AppendUint64(nil, uint64(t.Due))); err != nil {
-		return err
+		return false, err
 	}
-	return r.entries.Put(kv.Declared, t.dueKey(), []byte{1})
+	return true, r.entries.Put(kv.Declared, t.dueKey(), valueOf(t.At))
 }
 
 // Timers returns the first timers, in the order of their times.
 func (r Rows) Timers(most int) (list []Timer, err error) {
 	c := r.entries.Cursor(kv.Declared)
-	for k, _ := c.Seek([]byte{due}); len(k) >= 13 && k[0] == due && len(list) < most; k, _ = c.Next() {
+	for k, v := c.Seek([]byte{due}); len(k) >= 13 && k[0] == due && len(list) < most; k, v = c.Next() {
 		p, err := tree.ParsePath(string(k[13:]))
 		if err != nil {
 			return nil, fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, k)
 		}
-		list = append(list, Timer{ID(binary.BigEndian.Uint32(k[9:])), p, int64(binary.BigEndian.Uint64(k[1:]))})
+		at, err := pathOf(v)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Timer{ID(binary.BigEndian.Uint32(k[9:])), p, int64(binary.BigEndian.Uint64(k[1:])), at})
 	}
 	return list, c.Err()
 }
@@ -143,47 +175,49 @@ func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err erro
 		if err != nil || len(v) != 8 {
 			return nil, fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, k)
 		}
-		list = append(list, Timer{id, p, int64(binary.BigEndian.Uint64(v))})
+		list = append(list, Timer{ID: id, Path: p, Due: int64(binary.BigEndian.Uint64(v))})
 	}
 	return list, c.Err()
 }
 
-// Drop deletes rows of a definition, at most a number of them. It reports whether there are
-// more.
-func (r Rows) Drop(id ID, rows int) (more bool, err error) { return r.drop(kinds, id, rows) }
+// Drop deletes rows of a definition, at most a number of them. It returns how many: there may be more if
+// these are as many as that.
+func (r Rows) Drop(id ID, rows int) (deleted int, err error) { return r.drop(kinds, id, rows) }
 
 // Unmark is Drop for marks alone.
-func (r Rows) Unmark(id ID, rows int) (more bool, err error) { return r.drop([]byte{marked}, id, rows) }
+func (r Rows) Unmark(id ID, rows int) (deleted int, err error) {
+	return r.drop([]byte{marked}, id, rows)
+}
 
-func (r Rows) drop(kinds []byte, id ID, rows int) (more bool, err error) {
+func (r Rows) drop(kinds []byte, id ID, rows int) (deleted int, err error) {
 	for _, kind := range kinds {
 		prefix := keyOf(kind, id, "")
 		var keys [][]byte
 		c := r.entries.Cursor(kv.Declared)
 		k, _ := c.Seek(prefix)
-		for ; k != nil && bytes.HasPrefix(k, prefix) && len(keys) < rows; k, _ = c.Next() {
+		for ; k != nil && bytes.HasPrefix(k, prefix) && deleted+len(keys) < rows; k, _ = c.Next() {
 			keys = append(keys, bytes.Clone(k))
 		}
 		if err := c.Err(); err != nil {
-			return false, err
+			return deleted, err
 		}
 		for _, k := range keys {
 			if kind == timer {
 				err := r.dropTimer(id, k)
 				if err != nil {
-					return false, err
+					return deleted, err
 				}
 				continue
 			}
 			if err := r.entries.Delete(kv.Declared, k); err != nil {
-				return false, err
+				return deleted, err
 			}
 		}
-		if rows -= len(keys); rows == 0 {
-			return true, nil
+		if deleted += len(keys); deleted == rows {
+			break
 		}
 	}
-	return false, nil
+	return deleted, nil
 }
 
 // dropTimer deletes the timer with a key.
@@ -192,7 +226,8 @@ func (r Rows) dropTimer(id ID, key []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: unreadable timer %x", kv.ErrDamaged, key)
 	}
-	return r.SetTimer(Timer{ID: id, Path: p})
+	_, err = r.SetTimer(Timer{ID: id, Path: p})
+	return err
 }
 
 // Check reports rows that cannot be read, and timers that are not in both orders.
@@ -203,13 +238,21 @@ func (r Rows) Check(report func(format string, args ...any)) {
 	for ; k != nil; k, v = c.Next() {
 		switch {
 		case k[0] == due && len(k) >= 13:
-			timers--
+			if timers--; len(v) > 0 {
+				if _, err := pathOf(v); err != nil {
+					report("declared data: unreadable part at %x", k)
+				}
+			}
 		case len(k) < 5 || bytes.IndexByte(kinds, k[0]) < 0:
 			report("declared data: unreadable key %x", k)
 		case k[0] == timer && len(v) == 8:
 			timers++
 		case k[0] == timer:
 			report("declared data: unreadable time at %x", k)
+		case k[0] == marked:
+			if _, err := pathOf(v); err != nil {
+				report("declared data: unreadable source at %x", k)
+			}
 		case k[0] == shared:
 			if n, size := binary.Uvarint(v); size != len(v) || n == 0 {
 				report("declared data: unreadable number of sources at %x", k)

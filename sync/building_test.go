@@ -1,0 +1,135 @@
+package sync
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/declared"
+	"github.com/dogwooddb/dogwood/sync/versions"
+	"github.com/dogwooddb/dogwood/tree"
+)
+
+// declare puts definitions in force.
+func declare(t *testing.T, db *Database, define string) {
+	t.Helper()
+	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {` + define + `}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ChangeData(t.Context(), versions.DataChange{Document: doc}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// built reports whether all definitions are ready.
+func built(t *testing.T, db *Database) bool {
+	t.Helper()
+	list, err := db.DataStatus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.State != declared.Ready {
+			return false
+		}
+	}
+	return true
+}
+
+// TestExpiryIsTriedAgain: nodes that were due when a commit failed go when commits work again, also if
+// others are due much later.
+func TestExpiryIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(faultyLog)
+		db, err := Open(Options{Rules: rules.Open(), ScrubEvery: -1, Change: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		declare(t, db, `"gone": {"expire": "/sessions/$s", "at": "= data.val()"}`)
+		now := time.Now().UnixMilli()
+		set(t, db, "/sessions", fmt.Sprintf(`{"soon":%d,"then":%d}`, now+5_000, now+1_000_000_000))
+		log.set(true)
+		time.Sleep(7 * time.Second)
+		log.set(false)
+		if failed := db.Stats().Failed; failed == 0 {
+			t.Error("no commit has failed")
+		}
+		time.Sleep(2 * maxUntilDue)
+		synctest.Wait()
+		want(t, db, "/sessions", fmt.Sprintf(`{"then":%d}`, now+1_000_000_000))
+	})
+}
+
+// A buildObserver has each decision of a removal at /tagged wait for a step of building, unless
+// building waits for it.
+type buildObserver struct{ db *Database }
+
+func (o *buildObserver) Wants(_ *rules.Ruleset, q *rules.Request, _ rules.Decision) bool {
+	if q.Op == rules.OpWrite && q.Path.Len() == 2 && q.Writes[0].Node.IsEmpty() {
+		for before := o.db.data.Load(); before.Working() && o.db.data.Load() == before && o.db.holds.Load() == 0; {
+			time.Sleep(10 * time.Microsecond)
+		}
+	}
+	return false
+}
+
+func (*buildObserver) Decided(*rules.Ruleset, *rules.Request, *rules.Trace) string { return "" }
+
+// TestBuildingWaits: a large write that is decided while a definition is built that it touches takes
+// effect, however fast building goes on.
+func TestBuildingWaits(t *testing.T) {
+	observer := new(buildObserver)
+	db := openTest(t, Options{Observer: observer, Rules: parseRules(t, `{"rules":{".read":true,".write":"now > 0"}}`)})
+	observer.db = db
+	const groups, each = 20, 1000
+	for g := range groups {
+		set(t, db, fmt.Sprintf("/tagged/g%02d", g), manyValues(each))
+	}
+	declare(t, db, `"tags": {"map": "/tagged/$g/$i", "to": "/tags/{data.val()}"}`)
+	if built(t, db) {
+		t.Fatal("the definition is built already")
+	}
+	if _, err := db.Write(t.Context(), asUser(putOf(t, "/tagged/g19", "null"))); err != nil {
+		t.Error(err)
+	}
+	want(t, db, "/tagged/g19", "null")
+	for deadline := time.Now().Add(time.Minute); !built(t, db); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(db.DataStatus())
+		}
+	}
+	if n, err := db.Count(t.Context(), Read{Caller: Admin, Path: tree.MustParsePath("tags")}); n != each || err != nil {
+		t.Errorf("%d tags, %v", n, err)
+	}
+}
+
+// TestBuildingGoesOn: large writes that come all the time do not keep building from its end.
+func TestBuildingGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(Options{Rules: rules.Open(), ScrubEvery: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		set(t, db, "/tagged", manyValues(1200))
+		db.holds.Add(1)
+		defer db.holds.Add(-1)
+		declare(t, db, `"copies": {"map": "/tagged/$i", "to": "/copies/$i"}`)
+		time.Sleep(2 * holdMost)
+		synctest.Wait()
+		if built(t, db) {
+			t.Error("building has not waited")
+		}
+		time.Sleep(40 * holdMost)
+		synctest.Wait()
+		if !built(t, db) {
+			list, _ := db.DataStatus()
+			t.Errorf("%+v", list)
+		}
+	})
+}
