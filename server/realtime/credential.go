@@ -29,7 +29,7 @@ func (c *conn) present(id auth.Identity) {
 		return
 	}
 	c.presented.Store(&id)
-	if c.rt.opts.Auth.Check(c.ns, id) != nil { // it was revoked before the watch could see it here
+	if c.rt.opts.Auth.Ended(c.ns, id) != nil { // it was revoked before the watch could see it here
 		go c.checkCredential()
 	}
 }
@@ -87,7 +87,7 @@ const revocationTimeout = time.Second
 func (rt *Server) DismissRevoked(suspect func(auth.Identity) bool) {
 	for _, c := range rt.all() {
 		id := c.presented.Load()
-		if id != nil && suspect(*id) && rt.opts.Auth.Check(c.ns, *id) != nil {
+		if id != nil && suspect(*id) && rt.opts.Auth.Ended(c.ns, *id) != nil {
 			go c.endCredential(revocationTimeout)
 		}
 	}
