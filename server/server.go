@@ -112,6 +112,7 @@ type Options struct {
 
 	Limits
 
+	revoked  func(ns, proof string) (bool, error) // asked about onDisconnect operations; nil: none was
 	logSyncs *histogram.Histogram
 	statDisk func(dir string) (space.Stat, error) // nil: the system's
 	uptime   func() time.Duration                 // by which databases are idle; tests set it
@@ -268,10 +269,12 @@ func (s *Server) open() (err error) {
 			return err
 		}
 	}
-	if s.spaces, err = newNamespaces(s.opts); err == nil {
-		s.auth, err = newAuthority(s.opts)
+	if s.auth, err = newAuthority(s.opts); err != nil {
+		return errors.Join(err, s.lock.Release())
 	}
-	if err != nil {
+	s.opts.revoked = s.auth.Revoked // by databases that are opened now, too
+	if s.spaces, err = newNamespaces(s.opts); err != nil {
+		s.auth.Close()
 		return errors.Join(err, s.lock.Release())
 	}
 	return nil
