@@ -64,6 +64,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("| %s, and another second for each %d KiB that came; never %s without", seconds(bodyGrace), bodyRate>>10, seconds(bodyStall)),
 		"| a first message of a WebSocket | " + seconds(realtime.FirstMessage),
 		fmt.Sprintf("| %s without a byte, %s in all", seconds(realtime.Stalled), seconds(realtime.Silence)),
+		fmt.Sprintf("over a WebSocket | %s without a byte of it, also between two pieces; %s, and another second for each KiB", seconds(realtime.Stalled), seconds(realtime.Silence)),
 		fmt.Sprintf("it is pinged every %s | %s", seconds(realtime.PingEvery), seconds(realtime.Silence)),
 		"| a long-polling client without a poll | " + seconds(realtime.PollIdle),
 		fmt.Sprintf("never %s in which it takes less than %d KiB", seconds(peer.WriteTimeout), peer.WriteLeast>>10),

@@ -80,7 +80,7 @@ func (p *poll) settle() {
 }
 
 // await sets when more of an unfinished message must have come: like one over a WebSocket it
-// may not stall, and it needs to come at pollRate. came says that a piece has come.
+// may not stall, and it needs to come at pieceRate. came says that a piece has come.
 func (p *poll) await(came bool) {
 	n := p.pieces.Held()
 	switch {
@@ -96,7 +96,7 @@ func (p *poll) await(came bool) {
 		p.begun = time.Now()
 	}
 	p.due = time.Now().Add(p.c.rt.opts.Limits.Stalled)
-	if last := p.begun.Add(Silence + time.Duration(n/pollRate)*time.Second); last.Before(p.due) {
+	if last := p.begun.Add(Silence + time.Duration(n/pieceRate)*time.Second); last.Before(p.due) {
 		p.due = last
 	}
 	if p.stall == nil {
