@@ -29,7 +29,7 @@ func getLog(q *request) (answer, error) {
 	if q.r.Method == http.MethodHead {
 		return answer{status: http.StatusOK, kind: typeLines}, nil
 	}
-	leave, err := q.s.feeds.Enter(feedShare(q))
+	leave, err := q.s.feeds.Enter(placeShare(q))
 	if err != nil {
 		q.refused(metrics.Profiles)
 		return answer{}, &statusError{http.StatusServiceUnavailable, err.Error()}

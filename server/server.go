@@ -148,8 +148,8 @@ type Server struct {
 	rt     *realtime.Server
 	all    *peer.Resources // of clients without bounds
 
-	imports *limit.Share                // places
-	exports *limit.Share                // of exports and backups
+	imports observe.Places
+	exports observe.Places              // of backups, too
 	echoes  *limit.Share                // of answers with a value that was streamed; more are made in memory
 	backups atomic.Pointer[BackupStats] // nil: none yet
 
@@ -160,7 +160,7 @@ type Server struct {
 
 	credentials *observe.RefusedCredentials
 
-	feeds   observe.Feeds
+	feeds   observe.Places
 	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 
 	bookmarks *bookmark.Sealer // of pages of readable=true
@@ -205,8 +205,9 @@ func New(o Options) (*Server, error) {
 			Answers: o.MaxAnswersBytes,
 			Pending: o.MaxPendingBytes,
 		}),
-		imports:  limit.NewMeter(maxBulk).All(),
-		exports:  limit.NewMeter(maxBulk).All(),
+		imports:  observe.Places{Most: maxBulk, MostOf: maxBulkOf, What: "imports"},
+		exports:  observe.Places{Most: maxBulk, MostOf: maxBulkOf, What: "exports and backups"},
+		feeds:    observe.Places{Most: observe.MaxFeeds, MostOf: observe.MaxFeedsOf, What: "profiles"},
 		echoes:   limit.NewMeter(maxBulk).All(),
 		stopping: make(chan struct{}),
 		metrics:  counts,
