@@ -80,6 +80,9 @@ func (s *Server) credential(h http.Header, ps params, ns string, refused func(ns
 		id, err := s.auth.Bearer(ns, bearer)
 		if err != nil {
 			refused(ns, bearer, err)
+			if errors.Is(err, auth.ErrUnavailable) {
+				return auth.Identity{}, errOverloaded
+			}
 			if strings.Count(bearer, ".") == 2 {
 				return auth.Identity{}, &detailedError{errUnauthorized, detailBearer}
 			}
@@ -117,6 +120,8 @@ func restTokenError(err error) error {
 		return errUnknownKid
 	case errors.Is(err, auth.ErrUnsigned):
 		return &detailedError{errBadToken, detailUnsigned}
+	case errors.Is(err, auth.ErrUnavailable):
+		return errOverloaded
 	}
 	return errBadToken
 }
@@ -124,8 +129,11 @@ func restTokenError(err error) error {
 // wireTokenError is restTokenError for the realtime protocol, whose text for
 // expired tokens ends with a full stop.
 func wireTokenError(err error) *fault.TokenError {
-	if errors.Is(err, auth.ErrExpired) {
+	switch {
+	case errors.Is(err, auth.ErrExpired):
 		return &fault.TokenError{Status: wire.StatusExpiredToken, Text: wire.TextExpiredToken}
+	case errors.Is(err, auth.ErrUnavailable):
+		return &fault.TokenError{Status: wire.StatusUnavailable, Text: textUnavailable}
 	}
 	text := restTokenError(err).Error()
 	if errors.Is(err, auth.ErrUnsigned) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
@@ -143,11 +144,11 @@ func patientReader(q *request, body io.ReadCloser) io.Reader {
 // importBody answers with counts, not with an echo: a client that sends so much does not
 // want it back.
 func importBody(q *request) (answer, error) {
-	if q.s.imports.Try(1) != nil {
-		q.refused(metrics.Bulk)
-		return answer{}, errOverloaded
+	leave, err := enterBulk(q, &q.s.imports)
+	if err != nil {
+		return answer{}, err
 	}
-	defer q.s.imports.Release(1)
+	defer leave()
 	src, err := decodedBody(q, patientReader(q, q.r.Body))
 	if err != nil {
 		return answer{}, err
@@ -166,6 +167,15 @@ func importBody(q *request) (answer, error) {
 		dst = strconv.AppendInt(append(dst, `{"bytes":`...), done.Bytes, 10)
 		return append(dst, '}')
 	}), nil
+}
+
+// enterBulk takes a place among imports or exports, for as long as the client sends or reads.
+func enterBulk(q *request, places *observe.Places) (leave func(), err error) {
+	if leave, err = places.Enter(placeShare(q)); err != nil {
+		q.refused(metrics.Bulk)
+		err = &detailedError{errOverloaded, err.Error()}
+	}
+	return leave, err
 }
 
 // located has a mistake in an import answered with its place, if it is one.
@@ -245,11 +255,11 @@ func getBackup(q *request) (answer, error) {
 
 // sendSpooled answers with what emit writes.
 func sendSpooled(q *request, kind, name string, emit func(io.Writer) error) (answer, error) {
-	if q.s.exports.Try(1) != nil {
-		q.refused(metrics.Bulk)
-		return answer{}, errOverloaded
+	leave, err := enterBulk(q, &q.s.exports)
+	if err != nil {
+		return answer{}, err
 	}
-	defer q.s.exports.Release(1)
+	defer leave()
 	return spooled(q, func(s *spool) error {
 		if err := emit(cutWriter{q.r.Context(), s}); err != nil {
 			return err

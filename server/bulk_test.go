@@ -12,9 +12,70 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/server/auth"
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/tree"
 )
+
+// fill takes places until empty is called. A request gives its place back a little after its
+// answer has come.
+func fill(t *testing.T, places *observe.Places, n int, share observe.PlaceShare) (empty func()) {
+	t.Helper()
+	var all []func()
+	for range n {
+		waitFor(t, "a place", func() bool {
+			leave, err := places.Enter(share)
+			all = append(all, leave)
+			if err != nil {
+				all = all[:len(all)-1]
+			}
+			return err == nil
+		})
+	}
+	return func() {
+		for _, leave := range all {
+			leave()
+		}
+	}
+}
+
+// Administrators of one database cannot keep those of others from imports and exports, and
+// those of the whole server always have a place.
+func TestBulkShares(t *testing.T) {
+	ts := serveTest(t, Options{
+		Namespaces: []string{"a", "b"}, AdminSecrets: []string{"all"},
+		Auth: auth.Options{Secrets: []auth.Secret{{Value: "of-a", Namespaces: []string{"a"}}, {Value: "of-b", Namespaces: []string{"b"}}}},
+	})
+	text := bulkText(1)
+	for _, c := range []struct {
+		what   string
+		places *observe.Places
+		call   call
+		status int // of one that has a place
+	}{
+		{"imports", &ts.imports, call{"PUT", "/x.json?writeSizeLimit=unlimited&print=silent", nil, text}, 204},
+		{"exports and backups", &ts.exports, call{"GET", "/x/none.json?format=export", nil, ""}, 200},
+	} {
+		want := func(ns, secret string, status int, why string) {
+			t.Helper()
+			r := ts.do(call{c.call.method, c.call.target + "&ns=" + ns, bearer(secret), c.call.body})
+			if r.StatusCode != status || !strings.Contains(r.body, why) {
+				t.Errorf("%s of %s by %s: %d %s, want %d %s", c.what, ns, secret, r.StatusCode, r.body, status, why)
+			}
+		}
+		defer fill(t, c.places, maxBulkOf, observe.PlaceShare{Namespace: "a", Bound: true})()
+		want("a", "of-a", 503, fmt.Sprintf("%d %s of this database are running", maxBulkOf, c.what))
+		want("b", "of-b", c.status, "")
+		defer fill(t, c.places, maxBulk-maxBulkOf-observe.Reserved, observe.PlaceShare{Namespace: "b", Bound: true})()
+		want("b", "of-b", 503, "the last place is for administrators of the whole server")
+		want("a", "all", c.status, "")
+		if got := ts.metrics.Refused.Of(metrics.Bulk); got == 0 {
+			t.Error("no refusal is counted")
+		}
+	}
+}
 
 // bulkText is more than bulkFrom bytes of canonical JSON.
 func bulkText(version int) string {
@@ -164,15 +225,11 @@ func TestLargePutThatFails(t *testing.T) {
 	}
 	conn, _ := ts.send(call{"PUT", large, withHeader(http.Header{"Content-Length": {"9999999"}}), text[:len(text)/2]})
 	conn.Close() // in the middle
-	for range maxBulk {
-		ts.imports.Force(1)
-	}
+	leave := fill(t, &ts.imports, maxBulk, observe.PlaceShare{})
 	if r := ts.do(call{"PUT", large, ownerHeader, text}); r.StatusCode != 503 {
 		t.Errorf("one import too many: %d %s", r.StatusCode, r.body)
 	}
-	for range maxBulk {
-		ts.imports.Release(1)
-	}
+	leave()
 	ts.want("GET", "/.json", noBody, 200, `{"a":"old"}`)
 }
 
@@ -214,15 +271,11 @@ func TestExportOfAnySize(t *testing.T) {
 	if r := ts.do(call{"HEAD", "/.json?format=export&download=a.json", ownerHeader, ""}); r.ContentLength != int64(len(whole)) || r.Header.Get("Content-Disposition") == "" {
 		t.Errorf("HEAD: length %d, %v", r.ContentLength, r.Header)
 	}
-	for range maxBulk {
-		ts.exports.Force(1)
-	}
+	leave := fill(t, &ts.exports, maxBulk, observe.PlaceShare{})
 	if r := ts.do(call{"GET", "/.json?format=export", ownerHeader, ""}); r.StatusCode != 503 {
 		t.Errorf("one export too many: %d %s", r.StatusCode, r.body)
 	}
-	for range maxBulk {
-		ts.exports.Release(1)
-	}
+	leave()
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("files are left: %v", left)
 	}

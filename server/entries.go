@@ -29,7 +29,7 @@ func getLog(q *request) (answer, error) {
 	if q.r.Method == http.MethodHead {
 		return answer{status: http.StatusOK, kind: typeLines}, nil
 	}
-	leave, err := q.s.feeds.Enter(feedShare(q))
+	leave, err := q.s.feeds.Enter(placeShare(q))
 	if err != nil {
 		q.refused(metrics.Profiles)
 		return answer{}, &statusError{http.StatusServiceUnavailable, err.Error()}
@@ -76,6 +76,9 @@ func sendEntries(q *request, tail *store.Tail, follow bool) (answer, error) {
 	q.visit.Shed()
 	for {
 		for ; ok; next, ok, err = tail.Ready() {
+			if !es.mayGoOn(q, follow) {
+				return cutShort(follow)
+			}
 			if es.writeAll([][]byte{next.Text}) != nil {
 				return answer{}, nil
 			}
@@ -92,6 +95,41 @@ func sendEntries(q *request, tail *store.Tail, follow bool) (answer, error) {
 	}
 }
 
+// cutShort ends an answer of the log in front of an entry that is there. A client that asked
+// for what there is must not take it for the end.
+func cutShort(follow bool) (answer, error) {
+	if !follow {
+		panic(http.ErrAbortHandler)
+	}
+	return answer{}, nil
+}
+
+// mayGoOn is awaitNews for a client that has not been sent all that there is: it looks, and does
+// not wait. Such a client may be slow for ever. An answer that ends by itself has the time to do so
+// when the server stops.
+func (es *eventStream) mayGoOn(q *request, follow bool) bool {
+	select {
+	case <-es.check:
+		if es.ended(q) {
+			return false
+		}
+	default:
+	}
+	select {
+	case <-q.gone():
+		return false
+	case <-q.r.Context().Done():
+		return false
+	default:
+	}
+	select {
+	case <-q.s.stopping:
+		return !follow
+	default:
+		return true
+	}
+}
+
 // awaitNews waits until there is more to send. It reports false if the answer ends: the client
 // leaves, or may read no more, or the server stops.
 func (es *eventStream) awaitNews(q *request, news <-chan struct{}) bool {
@@ -100,10 +138,9 @@ func (es *eventStream) awaitNews(q *request, news <-chan struct{}) bool {
 		case <-news:
 			return true
 		case <-es.check:
-			if q.s.auth.Check(q.ns, q.id.credential) != nil {
+			if es.ended(q) {
 				return false
 			}
-			es.scheduleCheck(q)
 		case <-q.gone():
 			return false
 		case <-q.r.Context().Done():

@@ -48,10 +48,10 @@ func getProfile(q *request) (answer, error) {
 	return feed(q, p.Woken(), func() func() { return q.db.WatchOperations(p.Tell) }, p.Events)
 }
 
-// feedShare returns what a feed of an administrator counts for.
-func feedShare(q *request) observe.FeedShare {
+// placeShare returns what something that an administrator does for long counts for.
+func placeShare(q *request) observe.PlaceShare {
 	id, err := q.s.credential(q.r.Header, q.params, "", func(string, string, error) {})
-	return observe.FeedShare{Namespace: q.ns, Bound: err != nil || !id.Admin}
+	return observe.PlaceShare{Namespace: q.ns, Bound: err != nil || !id.Admin}
 }
 
 // feed sends an administrator what next returns, as server-sent events, whenever due
@@ -67,7 +67,7 @@ func feed[T any](q *request, due <-chan T, begin func() (end func()), next func(
 		return answer{status: http.StatusOK, kind: typeEvents}, nil
 	}
 	s := q.s
-	leave, err := q.s.feeds.Enter(feedShare(q))
+	leave, err := q.s.feeds.Enter(placeShare(q))
 	if err != nil {
 		q.refused(metrics.Profiles)
 		return answer{}, &statusError{http.StatusServiceUnavailable, err.Error()}

@@ -104,6 +104,7 @@ const (
 	maxHeaderBytes = 64 << 10  // of headers, without the longest request line
 	maxRulesBytes  = 4 << 20   // of a rules document; the service documents 256 KiB and takes more
 	maxBulk        = 4         // of imports, of exports and backups, and of streamed echoes, at a time
+	maxBulkOf      = 2         // of the first two, of the administrators of one database
 	maxSettingSize = 64 << 10  // of any other body under /.settings
 	writeChunk     = 256 << 10 // of a long answer or of events, that are made at a time
 

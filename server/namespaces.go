@@ -286,6 +286,9 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 		Windows:  n.opts.MaxPathWindows,
 		Sample:   n.opts.Sample,
 	}
+	if n.opts.revoked != nil {
+		o.Revoked = func(proof string) (bool, error) { return n.opts.revoked(name, proof) }
+	}
 	if n.opts.Dev {
 		o.Unindexed = n.unindexed.NoteIn(name, n.opts.Log)
 	}

@@ -76,7 +76,7 @@ func (h host) SignIn(ns string, c dsync.Credential) (realtime.SignedIn, error) {
 	if err != nil {
 		return realtime.SignedIn{}, err
 	}
-	return realtime.SignedIn{Caller: id.Caller, Info: dsync.SignInInfo{Data: id.data()}, Credential: id.credential}, nil
+	return realtime.SignedIn{Caller: id.Caller, Info: dsync.SignInInfo{Data: id.data(), Proof: id.credential.Proof()}, Credential: id.credential}, nil
 }
 
 // TokenError implements realtime.Host.

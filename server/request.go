@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/server/auth"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -41,7 +42,8 @@ type request struct {
 	db     *dsync.Database
 	using  *namespace // whose database stays open meanwhile; nil: none yet
 	target tree.Target
-	id     identity // on whose behalf
+	id     identity  // on whose behalf
+	asked  time.Time // when that was decided; zero: it was not
 	form   form
 	cond   conditions
 
@@ -150,6 +152,7 @@ func (q *request) identify() (err error) {
 	access, _ := q.params.get("access_token")
 	q.chargeForToken(len(token) + len(access) + len(q.r.Header.Get("Authorization")))
 	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
+	q.asked = time.Now()
 	q.id.Origin = &rules.Origin{Request: observe.RequestOf(q.w)}
 	q.debug()
 	return err
@@ -293,8 +296,34 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	b.due = earlier(b.due.Add(time.Duration(n)*time.Second/bodyRate), time.Now().Add(bodyGrace))
 	if err == io.EOF { // from here on the connection is watched for the client's leaving
 		b.q.setReadDeadline(time.Time{})
+		if refusal := checkAgain(b.q); refusal != nil {
+			err = refusal
+		}
 	}
 	return n, err
+}
+
+// bodyTrusted is how long a body may take without another look at the credential.
+const bodyTrusted = time.Second
+
+// checkAgain decides the credential of a request again whose body took long to arrive, before
+// anything is made of the body: a client can take hours to send one. A credential that has merely
+// expired meanwhile was good when the request began, and an import may take longer than an access
+// token is valid.
+func checkAgain(q *request) error {
+	id := q.id.credential
+	if !id.CanEnd() || time.Since(q.asked) < bodyTrusted {
+		return nil
+	}
+	err := q.s.auth.CheckBegun(q.ns, id)
+	if err == nil {
+		return nil
+	}
+	q.s.credentials.Add(q.ns, "", err)
+	if id.Admin && id.Account() != "" && !errors.Is(err, auth.ErrUnavailable) {
+		return errUnauthorized // as other requests with its access token
+	}
+	return restTokenError(err)
 }
 
 func (b *patientBody) Close() error { return b.body.Close() }

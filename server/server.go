@@ -112,6 +112,7 @@ type Options struct {
 
 	Limits
 
+	revoked  func(ns, proof string) (bool, error) // asked about onDisconnect operations; nil: none was
 	logSyncs *histogram.Histogram
 	statDisk func(dir string) (space.Stat, error) // nil: the system's
 	uptime   func() time.Duration                 // by which databases are idle; tests set it
@@ -148,8 +149,8 @@ type Server struct {
 	all    *peer.Resources // of clients without bounds
 	grace  time.Duration   // cutGrace, but in tests on a busy machine
 
-	imports *limit.Share                // places
-	exports *limit.Share                // of exports and backups
+	imports observe.Places
+	exports observe.Places              // of backups, too
 	echoes  *limit.Share                // of answers with a value that was streamed; more are made in memory
 	backups atomic.Pointer[BackupStats] // nil: none yet
 
@@ -160,7 +161,7 @@ type Server struct {
 
 	credentials *observe.RefusedCredentials
 
-	feeds   observe.Feeds
+	feeds   observe.Places
 	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 
 	bookmarks *bookmark.Sealer // of pages of readable=true
@@ -206,8 +207,9 @@ func New(o Options) (*Server, error) {
 			Answers: o.MaxAnswersBytes,
 			Pending: o.MaxPendingBytes,
 		}),
-		imports:  limit.NewMeter(maxBulk).All(),
-		exports:  limit.NewMeter(maxBulk).All(),
+		imports:  observe.Places{Most: maxBulk, MostOf: maxBulkOf, What: "imports"},
+		exports:  observe.Places{Most: maxBulk, MostOf: maxBulkOf, What: "exports and backups"},
+		feeds:    observe.Places{Most: observe.MaxFeeds, MostOf: observe.MaxFeedsOf, What: "profiles"},
 		echoes:   limit.NewMeter(maxBulk).All(),
 		stopping: make(chan struct{}),
 		metrics:  counts,
@@ -270,10 +272,12 @@ func (s *Server) open() (err error) {
 			return err
 		}
 	}
-	if s.spaces, err = newNamespaces(s.opts); err == nil {
-		s.auth, err = newAuthority(s.opts)
+	if s.auth, err = newAuthority(s.opts); err != nil {
+		return errors.Join(err, s.lock.Release())
 	}
-	if err != nil {
+	s.opts.revoked = s.auth.Revoked // by databases that are opened now, too
+	if s.spaces, err = newNamespaces(s.opts); err != nil {
+		s.auth.Close()
 		return errors.Join(err, s.lock.Release())
 	}
 	return nil

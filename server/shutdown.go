@@ -165,8 +165,8 @@ func (s *Server) leftovers() leftovers {
 	return leftovers{
 		requests:    int(s.underWay.Load()),
 		connections: s.rt.Count(),
-		imports:     int(s.imports.Used()),
-		exports:     int(s.exports.Used()),
+		imports:     s.imports.Used(),
+		exports:     s.exports.Used(),
 	}
 }
 

@@ -192,12 +192,18 @@ func await[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Ti
 
 // endsNow ends the stream if the client's credential has ended.
 func (es *eventStream) endsNow(q *request) bool {
-	es.scheduleCheck(q)
-	if q.s.auth.Check(q.ns, q.id.credential) == nil {
+	if !es.ended(q) {
 		return false
 	}
 	_ = es.writeAll([][]byte{[]byte(eventRevoked)}) // the stream ends either way
 	return true
+}
+
+// ended looks at the client's credential: it reports whether it has ended, and has it looked at
+// again later.
+func (es *eventStream) ended(q *request) bool {
+	es.scheduleCheck(q)
+	return q.s.auth.Ended(q.ns, q.id.credential) != nil
 }
 
 // watch has the client's credential looked at when it may have ended, until stop is

@@ -46,6 +46,9 @@ func postToken(q *request) (answer, error) {
 	if err != nil {
 		q.s.credentials.Add("", form.Get("assertion"), err)
 	}
+	if errors.Is(err, auth.ErrUnavailable) {
+		return answer{}, errOverloaded
+	}
 	if errors.Is(err, auth.ErrExpired) {
 		return refuseToken(q, tokenError{"invalid_grant", "The assertion has expired."})
 	}

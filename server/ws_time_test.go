@@ -15,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
+	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
 // The tests in this file run on pipes and take no real time.
@@ -62,10 +63,15 @@ func TestFirstMessageIsDue(t *testing.T) {
 }
 
 // TestStalledMessage: a message that has begun has to go on, and slowness and
-// pings between its frames do not give it more time than silence has.
+// pings between its frames do not give it more time than silence has. One in
+// pieces has to go on, too: answers to pings are no pieces of it.
 func TestStalledMessage(t *testing.T) {
 	const ping = "\x89\x80\x00\x00\x00\x00"
+	const pong = "\x8a\x80\x00\x00\x00\x00"
 	const piece = "\x00\x81\x00\x00\x00\x00 "
+	const ofHundred = "\x81\x83\x00\x00\x00\x00100"
+	const first = "\x81\x81\x00\x00\x00\x00{"
+	const empty = "\x81\x80\x00\x00\x00\x00"
 	for _, test := range []struct {
 		name  string
 		begin string
@@ -75,7 +81,10 @@ func TestStalledMessage(t *testing.T) {
 		{"header", "\x81\x86\x00\x00\x00\x00", "", realtime.Stalled},
 		{"some", "\x81\x86\x00\x00\x00\x00{", "", realtime.Stalled},
 		{"slow", "\x81\xfe\x00\xff\x00\x00\x00\x00", "x", realtime.Silence},
-		{"slow pieces", "\x01\x81\x00\x00\x00\x00{", piece + ping, realtime.Silence},
+		{"slow fragments", "\x01\x81\x00\x00\x00\x00{", piece + ping, realtime.Silence},
+		{"a count alone", ofHundred, pong, realtime.Stalled},
+		{"a first piece", ofHundred + first, ping + pong, realtime.Stalled},
+		{"slow pieces", ofHundred + first, empty + pong, realtime.Silence},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +102,7 @@ func TestStalledMessage(t *testing.T) {
 						_, err = io.WriteString(conn, test.more)
 					}
 				})
-				c.ws.SetReadDeadline(time.Time{})
+				c.ws.SetReadDeadline(began.Add(10 * time.Minute))
 				if _, _, err := c.ws.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
 					t.Errorf("closed with %v, want code 1008", err)
 				}
@@ -131,6 +140,52 @@ func TestSlowMessage(t *testing.T) {
 		}
 		c.ws.Close()
 	})
+}
+
+// TestSlowPieces: a message in pieces may take as long as its pieces come steadily, and no
+// longer: what came fast in the beginning does not pay for what comes later.
+func TestSlowPieces(t *testing.T) {
+	value := strings.Repeat("x", 30*wire.MaxUnit)
+	msg := ask(7, "p", `{"p":"/x","d":"`+value+`"}`)
+	frames, err := wire.AppendFrames(nil, []byte(msg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		steps []string // that come every 12 seconds
+		taken bool
+	}{
+		{"steadily", texts(frames), true},
+		{"fast, and then a byte now and then", append([]string{"200", value}, slices.Repeat([]string{"x"}, 100)...), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := onPipe(t, Options{Dev: true})
+				ws := n.connect("").ws
+				began := time.Now()
+				var sender sync.WaitGroup
+				sender.Go(func() {
+					for _, text := range c.steps {
+						if ws.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
+							return
+						}
+						time.Sleep(realtime.Stalled - 3*time.Second)
+					}
+				})
+				ws.SetReadDeadline(began.Add(time.Hour))
+				_, got, err := ws.ReadMessage()
+				if c.taken != (string(got) == okReply(7, `""`)) {
+					t.Errorf("got %s, %v", got, err)
+				}
+				if d := time.Since(began); c.taken != (d > 2*realtime.Silence) {
+					t.Errorf("it took %s", d)
+				}
+				ws.Close()
+				sender.Wait()
+			})
+		})
+	}
 }
 
 func TestQuietClientStays(t *testing.T) {

@@ -82,17 +82,3 @@ func TestIncrementBesideAnObject(t *testing.T) {
 	set(t, db, "/a", `{".sv":{"increment":7}}`)
 	want(t, db, "/a", "7")
 }
-
-// TestDisown: what the client of a revoked credential left for its disconnect is
-// not done, not even after a restart.
-func TestDisown(t *testing.T) {
-	db := openTest(t, Options{})
-	c := connect(t, db, "a", 0)
-	c.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
-	c.send(`{"r":2,"a":"o","b":{"p":"/x","d":"wiped"}}`)
-	c.send(`{"r":3,"a":"om","b":{"p":"/y","d":{"a":1,"b/c":2}}}`)
-	c.settle()
-	c.session.Disown()
-	c.session.Close()
-	want(t, db, "/", "null")
-}

@@ -20,7 +20,7 @@ import (
 
 // onDisconnect registers or cancels writes for the end of the session.
 func (s *Session) onDisconnect(ctx context.Context, r wire.Request) error {
-	t := &registerTask{session: s, caller: s.as(), message: len(r.Body.Raw)}
+	t := &registerTask{session: s, caller: s.as(), proof: s.proof, message: len(r.Body.Raw)}
 	if err := s.reserve(ctx, r.Body.Data); err != nil {
 		return err
 	}
@@ -69,10 +69,12 @@ func readCancel(b wire.Body) (*tree.Target, error) {
 //
 // The rules are asked twice: now, so that the client learns at once what it may
 // not leave, and when it is carried out, since data and rules may have changed
-// by then.
+// by then. So may the credential have been revoked, which is asked by its proof. The client may
+// have signed in anew meanwhile, and the server may have been killed.
 type registerTask struct {
 	session *Session
 	caller  Caller
+	proof   string
 	update  tree.Update
 	only    *pending.Condition // condition of the update
 	decided bool               // the rules allowed the update already
@@ -171,7 +173,7 @@ func (t *registerTask) register(b *batch, e *pending.Edit) error {
 	}
 	for _, w := range t.update {
 		target := tree.Target{Path: w.Path.Clone(), Priority: w.Priority}
-		if err := e.Put(target, w.Value, t.caller, t.only); err != nil {
+		if err := e.Put(pending.Record{Target: target, Value: w.Value, Caller: t.caller, Proof: t.proof, Only: t.only}); err != nil {
 			return err
 		}
 	}
@@ -246,8 +248,18 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 // they would delay all other writes, and a session may leave thousands.
 func (wr *writer) runDisconnect(s *Session) error {
 	failed := make(chan error, 1)
+	isRevoked := askRevoked(s)
 	for _, o := range s.pending.Operations() {
-		if err := wr.leave(s, s.writeOf(o), failed); errors.Is(err, fault.ErrClosed) {
+		revoked, err := isRevoked(o.Proof())
+		if err != nil {
+			postpone(s, o)
+			continue
+		}
+		w := s.writeOf(o)
+		if revoked {
+			w.Update = nil // so its records go, and nothing is written
+		}
+		if err := wr.leave(s, w, failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
 	}
@@ -258,6 +270,36 @@ func (wr *writer) runDisconnect(s *Session) error {
 	default:
 		return nil
 	}
+}
+
+// askRevoked returns a function that asks Options.Revoked, once about each credential.
+func askRevoked(s *Session) func(proof string) (bool, error) {
+	type result struct {
+		revoked bool
+		err     error
+	}
+	known := make(map[string]result)
+	return func(proof string) (bool, error) {
+		ask := s.db.options.Revoked
+		if proof == "" || ask == nil {
+			return false, nil
+		}
+		r, asked := known[proof]
+		if !asked {
+			if r.revoked, r.err = ask(proof); r.err != nil {
+				s.db.log.Error("onDisconnect operations stay on record until the next start: it is not known whether their credential was revoked", "connection", s.name, "err", r.err)
+			}
+			known[proof] = r
+		}
+		return r.revoked, r.err
+	}
+}
+
+// postpone leaves an operation on record for the next time that the database is opened: to carry
+// it out could be wrong, and so could be to drop it. It counts for the client no longer.
+func postpone(s *Session, o *pending.Operation) {
+	records, bytes := o.Size()
+	s.untakePending(bytes + taskOverhead*records)
 }
 
 // leave has an operation carried out. If it is large it is prepared, as other writes are;
@@ -297,8 +339,7 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 // down before it could. The error is of store.NoRoom if some of it is late.
 //
 // The sessions have no outbox and no quota: their clients are gone, and nothing
-// is answered. Credentials are not checked again, since an operation was
-// allowed when it was left and the rules are asked once more.
+// is answered.
 func (d *Database) runOrphans() error {
 	if d.store.ReadOnly() {
 		return nil // they stay on record

@@ -8,7 +8,6 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
-	"github.com/dogwooddb/dogwood/tree"
 )
 
 // Handle carries out one request. It waits while the client's writes pile up, until ctx
@@ -94,7 +93,7 @@ func (s *Session) authenticate(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	s.become(caller)
-	s.signedIn = true
+	s.signedIn, s.proof = true, info.Proof
 	data := info.Data
 	if data == "" {
 		data = wire.DataNone
@@ -123,7 +122,7 @@ func (s *Session) become(c Caller) {
 const decidedAtOnce = 16
 
 func (s *Session) signOut() {
-	s.signedIn = false
+	s.signedIn, s.proof = false, ""
 	s.become(Caller{})
 }
 
@@ -137,21 +136,6 @@ func (s *Session) Expire(why *fault.TokenError) {
 	}
 	s.reply(wire.AppendAuthRevoked(nil, why.Status, why.Text))
 	s.signOut()
-}
-
-// Disown drops what the session left for its disconnect, because the credential
-// that it did so with was revoked. It returns when that is on disk. Like Expire it
-// must not be called while Handle runs.
-func (s *Session) Disown() {
-	done := make(chan error, 1)
-	t := &registerTask{session: s, cancel: new(tree.Target), done: func(err error) { done <- err }}
-	err := s.db.add(context.Background(), t)
-	if err == nil {
-		err = <-done
-	}
-	if err != nil && !errors.Is(err, fault.ErrClosed) {
-		s.db.log.Error("onDisconnect of a revoked credential could not be dropped", "connection", s.name, "err", err)
-	}
 }
 
 // Close ends the session: its listens end, and what it left for its disconnect

@@ -42,6 +42,11 @@ type Options struct {
 	// rules were given, and that rules would refuse. It must not block. It may be nil.
 	Unindexed func(*fault.NoIndexError)
 
+	// Revoked reports whether a credential was revoked, by its SignInInfo.Proof. It is asked when
+	// what a session left for its disconnect is to be carried out. An error says that this is
+	// not known now. It may block, and it may be nil.
+	Revoked func(proof string) (bool, error)
+
 	TellRules bool // whoever explains an operation is told which rule decided
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
 }

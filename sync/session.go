@@ -63,15 +63,16 @@ type Credential struct {
 
 // SignInInfo tells more about a successful sign-in.
 type SignInInfo struct {
-	Data string // raw JSON of the reply
+	Data  string // raw JSON of the reply
+	Proof string // by which Options.Revoked knows the credential; "": it cannot be revoked
 }
 
 // A Session is the protocol state of one client: requests go in, one at a time
 // and in order; replies and pushes come out of its Outbox. It owns no socket,
 // no goroutine and no timer.
 //
-// Three goroutines meet here. The connection calls Handle, Expire, Disown and
-// Close, one at a time; these own the listens and the flags. The committer owns
+// Three goroutines meet here. The connection calls Handle, Expire and Close, one
+// at a time; these own the listens and the flags. The committer owns
 // pending and late, and calls the done functions of writes. The outbox makes
 // answers to reads on the goroutine that sends, which is why the caller is
 // atomic. onTheWay has its own lock, since the first two both count there.
@@ -92,6 +93,7 @@ type Session struct {
 	signIn   func(context.Context, Credential) (Caller, SignInInfo, error)
 	caller   atomic.Pointer[Caller] // with origin; answers are made by other goroutines
 	signedIn bool                   // as caller
+	proof    string                 // of the credential of caller; "": it cannot be revoked
 
 	quota        *quota.Quota
 	pendingBytes *limit.Share // of onDisconnect operations; nil: without a bound

@@ -3,6 +3,7 @@ package auth
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -10,7 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
+
+// linePause is the least time between two lines of the log about the same trouble: clients that
+// send many tokens cannot fill it.
+const linePause = 10 * time.Second
 
 // DefaultSkew is by how much the clocks of those who make tokens may differ from
 // ours.
@@ -47,7 +54,8 @@ type Authority struct {
 	accounts  Accounts
 	revoked   Revocations
 	access    accessKey
-	warnOpen  sync.Once // of a development server's openness
+	warnOpen  sync.Once      // of a development server's openness
+	undecided rate.Sometimes // lines of the log about what cannot be decided
 }
 
 // New returns an Authority. It makes a key for access tokens in the data
@@ -59,6 +67,8 @@ func New(o Options) (*Authority, error) {
 		sources:  make(map[string]keySource),
 		accounts: AccountsOf(o.DataDir),
 		revoked:  RevocationsOf(o.DataDir),
+
+		undecided: rate.Sometimes{Interval: linePause},
 	}
 	a.SetSecrets(o.Secrets)
 	var err error
@@ -229,16 +239,25 @@ func (a *Authority) verified(ns string, t token) (Identity, error) {
 		if !isAccount(t.claims.Text("iss")) {
 			return a.byProvider(ns, t)
 		}
-		account, err := a.accounts.byEmail(t.claims.Text("iss"))
-		switch {
-		case errors.Is(err, ErrNoSuch):
-			return Identity{}, invalid("there is no such service account")
-		case err != nil:
-			return Identity{}, a.broken(err)
+		account, err := a.issuer(t)
+		if err != nil {
+			return Identity{}, err
 		}
 		return a.byAccount(ns, t, account)
 	}
 	return Identity{}, invalid("its algorithm (alg) is not accepted")
+}
+
+// issuer returns the service account that a token names as its issuer.
+func (a *Authority) issuer(t token) (*Account, error) {
+	account, err := a.accounts.byEmail(t.claims.Text("iss"))
+	switch {
+	case errors.Is(err, ErrNoSuch):
+		return nil, invalid("there is no such service account")
+	case err != nil:
+		return nil, a.broken(err)
+	}
+	return account, nil
 }
 
 // customAudience is what the Admin SDKs say custom tokens are for.
@@ -309,13 +328,29 @@ func (a *Authority) isFor(ns string, c Claims, others ...string) bool {
 
 // Check decides again about an identity that was accepted for a namespace. Its
 // token may have expired (ErrExpired), it may have been revoked, or its service
-// account may be gone (ErrRevoked, which is an ErrExpired, too). It needs no
-// signature: the identity was accepted before, and only what can change is
-// asked again.
+// account may be gone (ErrRevoked, which is an ErrExpired, too). ErrUnavailable says
+// that this is not known now. It needs no signature: the identity was accepted before,
+// and only what can change is asked again.
 func (a *Authority) Check(ns string, id Identity) error {
 	if !id.Expires.IsZero() && !a.opts.Now().Before(id.Expires) {
 		return ErrExpired
 	}
+	return a.CheckBegun(ns, id)
+}
+
+// Ended is Check for what an identity holds open. Where that cannot be decided, it goes on until
+// the next look: a server that cannot open its files for a moment does not sign all its clients
+// out.
+func (a *Authority) Ended(ns string, id Identity) error {
+	if err := a.Check(ns, id); !errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	return nil
+}
+
+// CheckBegun is Check for something that an identity began before it expired: it may have expired
+// since, but not have been revoked.
+func (a *Authority) CheckBegun(ns string, id Identity) error {
 	if a.opts.Dev {
 		return nil
 	}
@@ -342,9 +377,12 @@ func (a *Authority) Check(ns string, id Identity) error {
 	return nil
 }
 
-// broken says that a credential cannot be decided, for reasons that are ours:
-// it is refused.
+// broken says that a credential cannot be decided, for reasons that are ours. The log says why
+// now and then. A file that is damaged stays so: then the credential is refused.
 func (a *Authority) broken(err error) error {
-	a.opts.Log.Error("a credential cannot be decided", "err", err)
+	a.undecided.Do(func() { a.opts.Log.Error("a credential cannot be decided", "err", err) })
+	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
+		return ErrUnavailable
+	}
 	return ErrInvalid
 }

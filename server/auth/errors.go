@@ -13,6 +13,9 @@ var (
 	ErrRevoked    = fmt.Errorf("%w: it was revoked", ErrExpired)          // clients are not told which
 	ErrUnsigned   = fmt.Errorf("%w: the token is not signed", ErrInvalid) // its alg is none
 	ErrUnknownKid = errors.New("the token names a key that is not known") // its kid is in no key set
+
+	// ErrUnavailable is no refusal: files of ours cannot be read now.
+	ErrUnavailable = errors.New("the credential cannot be decided now")
 )
 
 // A refusal is an ErrInvalid with the reason for the log. Each place that refuses a credential

@@ -18,9 +18,9 @@ func (a *Authority) Exchange(assertion string) (access string, err error) {
 	if err != nil {
 		return "", err
 	}
-	account, err := a.accounts.byEmail(t.claims.Text("iss"))
+	account, err := a.issuer(t)
 	if err != nil {
-		return "", invalid("there is no such service account")
+		return "", err
 	}
 	if !account.signed(t) {
 		return "", invalid("the service account's key did not sign it")

@@ -2,12 +2,15 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
 
 	"github.com/MicahParks/jwkset"
+	"golang.org/x/time/rate"
 )
 
 // A keyFile is a key set in a file, which is read again when it has changed.
@@ -16,18 +19,25 @@ type keyFile struct {
 	log  *slog.Logger
 	keys *jwkset.MemoryJWKSet
 
+	unread rate.Sometimes // lines of the log about a file that cannot be read
+
 	mu   sync.Mutex
-	seen os.FileInfo
+	seen os.FileInfo // of the file that was read last
 }
 
 func newKeyFile(file string, log *slog.Logger) (*keyFile, error) {
-	f := &keyFile{file: file, log: log, keys: jwkset.NewMemoryStorage()}
+	f := &keyFile{file: file, log: log, keys: jwkset.NewMemoryStorage(), unread: rate.Sometimes{Interval: linePause}}
 	return f, f.load()
 }
 
 func (f *keyFile) find(t token) (any, bool) {
 	if err := f.load(); err != nil {
-		f.log.Warn("the keys of tokens cannot be read; those known before stay in use", "err", err)
+		tell := func() { f.log.Warn("the keys of tokens cannot be read; those known before stay in use", "err", err) }
+		if unread := (*fs.PathError)(nil); errors.As(err, &unread) { // by the next token again
+			f.unread.Do(tell)
+		} else {
+			tell()
+		}
 	}
 	key, err := lookup(context.Background(), f.keys, t)
 	return key, err == nil
@@ -41,8 +51,9 @@ func (f *keyFile) reload() error {
 	return f.load()
 }
 
-// load reads the file if it is not the one that was read last. What is wrong
-// with a file is said once.
+// load reads the file if it is not the one that was read last. What is wrong with the content of
+// a file is said once. One that cannot be read is tried again: what changes then, such as its
+// permissions, need not show in its size and time.
 func (f *keyFile) load() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,14 +64,15 @@ func (f *keyFile) load() error {
 	if f.seen != nil && os.SameFile(info, f.seen) && info.ModTime().Equal(f.seen.ModTime()) && info.Size() == f.seen.Size() {
 		return nil
 	}
-	f.seen = info
 	if info.Size() > maxKeySetBytes {
+		f.seen = info
 		return fmt.Errorf("%s: larger than %d bytes", f.file, maxKeySetBytes)
 	}
 	src, err := os.ReadFile(f.file)
 	if err != nil {
 		return err
 	}
+	f.seen = info
 	keys, err := parseKeySet(src)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.file, err)

@@ -29,8 +29,11 @@ func NewRefusedCredentials(m *metrics.Metrics, log *slog.Logger, a *auth.Authori
 }
 
 // Add counts a credential that was refused, and has the log say why now and then. The
-// client is told no more than its class.
+// client is told no more than its class. One that cannot be decided now was not refused.
 func (r *RefusedCredentials) Add(ns, text string, why error) {
+	if errors.Is(why, auth.ErrUnavailable) {
+		return
+	}
 	r.metrics.CredentialsRefused.Add(1)
 	class := slices.IndexFunc(credentialErrors[:], func(class error) bool { return errors.Is(why, class) })
 	if class < 0 {

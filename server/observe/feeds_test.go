@@ -2,10 +2,10 @@ package observe
 
 import "testing"
 
-// A place is free again when a feed has ended.
-func TestFeedPlaces(t *testing.T) {
-	var f Feeds
-	share := FeedShare{"a", true}
+// A place is free again when it was left.
+func TestPlaces(t *testing.T) {
+	f := Places{Most: MaxFeeds, MostOf: MaxFeedsOf}
+	share := PlaceShare{"a", true}
 	for range 2 {
 		var ends []func()
 		for range MaxFeedsOf {
@@ -18,11 +18,14 @@ func TestFeedPlaces(t *testing.T) {
 		if _, err := f.Enter(share); err == nil {
 			t.Error("a database has more than its share")
 		}
+		if got := f.Used(); got != MaxFeedsOf {
+			t.Errorf("%d places are used, want %d", got, MaxFeedsOf)
+		}
 		for _, leave := range ends {
 			leave()
 		}
 	}
 	if f.all != 0 || len(f.of) != 0 {
-		t.Errorf("after the last feed: %d, %v", f.all, f.of)
+		t.Errorf("after the last one: %d, %v", f.all, f.of)
 	}
 }

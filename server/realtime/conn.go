@@ -195,9 +195,6 @@ func (c *conn) closeSession() {
 	if c.check != nil {
 		c.check.Stop()
 	}
-	if c.credential.CanEnd() {
-		_ = c.disown() // the client is gone
-	}
 	c.session.Close()
 }
 

@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/auth"
@@ -29,7 +28,7 @@ func (c *conn) present(id auth.Identity) {
 		return
 	}
 	c.presented.Store(&id)
-	if c.rt.opts.Auth.Check(c.ns, id) != nil { // it was revoked before the watch could see it here
+	if c.rt.opts.Auth.Ended(c.ns, id) != nil { // it was revoked before the watch could see it here
 		go c.checkCredential()
 	}
 }
@@ -60,22 +59,11 @@ func (c *conn) endCredential(patience time.Duration) {
 	if c.closed {
 		return
 	}
-	if err := c.disown(); err != nil {
+	if err := c.rt.opts.Auth.Ended(c.ns, c.credential); err != nil {
 		c.session.Expire(c.rt.opts.Host.TokenError(err))
 		c.present(auth.Identity{})
 	}
 	c.scheduleCheck()
-}
-
-// disown looks at the client's credential again. What a revoked one left for the
-// disconnect must not be done; what one left that has merely expired is. The error
-// says why the credential is no longer good. c.in is held.
-func (c *conn) disown() error {
-	err := c.rt.opts.Auth.Check(c.ns, c.credential)
-	if errors.Is(err, auth.ErrRevoked) {
-		c.session.Disown()
-	}
-	return err
 }
 
 // revocationTimeout is how long a request that is under way may take to end when the
@@ -87,7 +75,7 @@ const revocationTimeout = time.Second
 func (rt *Server) DismissRevoked(suspect func(auth.Identity) bool) {
 	for _, c := range rt.all() {
 		id := c.presented.Load()
-		if id != nil && suspect(*id) && rt.opts.Auth.Check(c.ns, *id) != nil {
+		if id != nil && suspect(*id) && rt.opts.Auth.Ended(c.ns, *id) != nil {
 			go c.endCredential(revocationTimeout)
 		}
 	}

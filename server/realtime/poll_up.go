@@ -83,7 +83,7 @@ func (p *poll) settle() {
 }
 
 // await sets when more of an unfinished message must have come, after a piece has: like one over a
-// WebSocket it may not stall, and it needs to come at pollRate.
+// WebSocket it may not stall, and it needs to come at pieceRate.
 func (p *poll) await() {
 	n := p.pieces.Held()
 	switch {
@@ -97,7 +97,7 @@ func (p *poll) await() {
 		p.begun = time.Now()
 	}
 	p.due = time.Now().Add(p.c.rt.opts.Limits.Stalled)
-	if last := p.begun.Add(Silence + time.Duration(n/pollRate)*time.Second); last.Before(p.due) {
+	if last := p.begun.Add(Silence + time.Duration(n/pieceRate)*time.Second); last.Before(p.due) {
 		p.due = last
 	}
 	if p.stall == nil {

@@ -68,9 +68,26 @@ func readText(r io.Reader, in *collector) (string, error) {
 // waitLonger gives the client another while to be heard, unless it is in the
 // middle of a message: one that holds memory has a fixed time to arrive.
 func (s *socket) waitLonger(now time.Time) {
-	if s.greeted && !s.frames.unfinished() {
+	if s.greeted && !s.frames.unfinished() && s.due.IsZero() {
 		s.until = now.Add(Silence)
 	}
+}
+
+// waitOn is called when a frame of n bytes was taken. In the middle of a message in pieces, only
+// a piece gives the client more time: a little while for the next one to begin, and in all as
+// much as pieceRate allows. Frames that are no pieces, such as answers to pings, give none.
+func waitOn(s *socket, inPieces bool, n int, now time.Time) {
+	switch {
+	case !inPieces:
+		s.due = time.Time{}
+		s.waitLonger(now)
+		return
+	case s.due.IsZero(): // it has begun
+		s.until = now.Add(Silence)
+	default:
+		s.until = sooner(s.until.Add(time.Duration(n)*(time.Second/pieceRate)), now.Add(Silence))
+	}
+	s.due = now.Add(s.rt.opts.Limits.Stalled)
 }
 
 // waitUntil sets the deadline of reading, but not that of a socket that has ended.
@@ -90,6 +107,8 @@ func (s *socket) waitForMore() {
 	switch {
 	case s.frames.unfinished():
 		next = sooner(next, time.Now().Add(s.rt.opts.Limits.Stalled))
+	case !s.due.IsZero():
+		next = sooner(next, s.due)
 	case s.rest.waiting && s.rest.came:
 		next = sooner(next, s.rest.at)
 	}
@@ -207,7 +226,7 @@ func (s *socket) read() (reason closeReason) {
 			return s.broken(err)
 		}
 		now := time.Now()
-		s.waitLonger(now)
+		waitOn(s, in.frames.InPieces(), len(text), now)
 		if !s.rest.visit {
 			s.rest.begin(s, now)
 		}

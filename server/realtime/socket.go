@@ -41,6 +41,7 @@ type socket struct {
 	relied   bool                    // of the reader: the client has no other transport
 	greeted  bool                    // of the reader: a first frame of text was there
 	until    time.Time               // of the reader: when the peer must have been heard
+	due      time.Time               // of the reader: when the next piece of a message must have begun; zero: none is unfinished
 	rest     rest                    // of the reader
 
 	mu     sync.Mutex

@@ -19,9 +19,11 @@ const (
 	PollFirst = 30 * time.Second // from the start to the first poll
 	PollIdle  = 60 * time.Second // without any poll: the client is gone
 
-	// pollRate is the bytes per second at which a message comes in pieces, after a time of
-	// Silence. A poll brings some 1,800 characters, and there are two at a time.
-	pollRate = 1 << 10
+	// pieceRate is the bytes per second at which a message in pieces comes, after a time of
+	// Silence. A poll brings some 1,800 characters, and there are two at a time. Over a
+	// WebSocket a message of the SDKs that does not fit into a frame comes in pieces, too, one
+	// right after the other.
+	pieceRate = 1 << 10
 
 	// PollHold is how long a poll waits for something to say. Browsers give up on
 	// one after 25 seconds (protocol §14.2), counted from before it was sent.

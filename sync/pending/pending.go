@@ -46,6 +46,7 @@ type Record struct {
 	Target tree.Target
 	Value  tree.Draft
 	Caller access.Caller
+	Proof  string     // of the credential that the caller had, see SignInInfo; "": it cannot be revoked
 	Only   *Condition // nil: in any case
 	bytes  int        // its size, which takes time to find
 }
@@ -107,6 +108,17 @@ func (o *Operation) Only() *Condition { return o.records[0].Only }
 // Caller returns for whom the operation is carried out.
 func (o *Operation) Caller() access.Caller { return o.records[0].Caller }
 
+// Proof returns what the records say of the credential that the caller had.
+func (o *Operation) Proof() string { return o.records[0].Proof }
+
+// Size returns how many records there are, and what they count for.
+func (o *Operation) Size() (records, bytes int) {
+	for _, r := range o.records {
+		bytes += r.bytes
+	}
+	return len(o.records), bytes
+}
+
 // Update returns the operation as an update.
 func (o *Operation) Update() (u tree.Update) {
 	for _, r := range o.records {
@@ -149,24 +161,26 @@ func (p *Writes) Edit() *Edit {
 	return &Edit{Writes: p, first: p.last + 1}
 }
 
-// Put records a value at t, inside the record above if there is one, and in
-// place of all records below. Inside of one with another condition it fails.
-func (e *Edit) Put(t tree.Target, v tree.Draft, c access.Caller, only *Condition) error {
+// Put records a value at w's target, inside the record above if there is one, and in place of
+// all records below. Inside of one with another condition it fails.
+func (e *Edit) Put(w Record) error {
+	w.op = e.first
+	t := w.Target
 	above := e.ancestor(t)
 	if above == nil {
 		e.removeAt(t)
-		e.set(Record{op: e.first, Target: t, Value: v, Caller: c, Only: only})
+		e.set(w)
 		return nil
 	}
-	if !above.Only.Same(only) {
+	if !above.Only.Same(w.Only) {
 		return fault.ErrOnlyIf
 	}
 	if e.rewrote += len(above.Value.Text()); e.rewrote > maxRewrite {
 		return fault.ErrLimit
 	}
-	at := above.Target
-	v = within(above.Value, tree.Target{Path: at.Path.Rel(t.Path), Priority: t.Priority}, v)
-	e.set(Record{op: e.first, Target: at, Value: v, Caller: c, Only: only})
+	w.Target = above.Target
+	w.Value = within(above.Value, tree.Target{Path: above.Target.Path.Rel(t.Path), Priority: t.Priority}, w.Value)
+	e.set(w)
 	return nil
 }
 
@@ -304,13 +318,14 @@ type storedPending struct {
 	Value  string           `json:"value"` // text of the draft
 	Admin  bool             `json:"admin,omitempty"`
 	Auth   rules.Auth       `json:"auth"`
+	Proof  string           `json:"proof,omitempty"` // absent in older files
 	OnlyIf *storedCondition `json:"if,omitempty"`
 	Op     uint64           `json:"op,omitempty"` // absent in older files: each record is an operation
 }
 
 // Encode returns the record as the store keeps it.
 func (w *Record) Encode() ([]byte, error) {
-	return json.Marshal(storedPending{w.Target.String(), w.Value.Text(), w.Caller.Admin, w.Caller.Auth, w.Only.stored(), w.op})
+	return json.Marshal(storedPending{w.Target.String(), w.Value.Text(), w.Caller.Admin, w.Caller.Auth, w.Proof, w.Only.stored(), w.op})
 }
 
 // Restore adds a record as the store kept it.
@@ -334,6 +349,7 @@ func (p *Writes) Restore(r store.Pending) error {
 		Target: t,
 		Value:  tree.DraftFromText(stored.Value),
 		Caller: access.Caller{Auth: rules.NewAuth(stored.Auth.JSON), Admin: stored.Admin},
+		Proof:  stored.Proof,
 		Only:   only,
 	})
 	return nil

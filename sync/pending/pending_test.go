@@ -107,7 +107,7 @@ func TestPendingModel(t *testing.T) {
 			}
 			if cancel {
 				e.Cancel(target)
-			} else if err := e.Put(target, tree.DraftOf(value), access.Caller{Admin: true}, nil); err != nil {
+			} else if err := e.Put(Record{Target: target, Value: tree.DraftOf(value), Caller: access.Caller{Admin: true}}); err != nil {
 				t.Fatal(err)
 			}
 			if rnd.IntN(2) == 0 {
@@ -175,7 +175,7 @@ func TestPendingCostsWhatChanges(t *testing.T) {
 	var p Writes
 	for i := range MaxRecords {
 		target := tree.Target{Path: tree.MustParsePath(fmt.Sprint("/l/k", i))}
-		if err := p.Edit().Put(target, tree.DraftOf(tree.Bool(true)), access.Caller{Admin: true}, nil); err != nil {
+		if err := p.Edit().Put(Record{Target: target, Value: tree.DraftOf(tree.Bool(true)), Caller: access.Caller{Admin: true}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestPendingCostsWhatChanges(t *testing.T) {
 	for range edits {
 		next := p.Snapshot()
 		e := next.Edit()
-		if err := e.Put(target, tree.DraftOf(tree.Bool(false)), access.Caller{Admin: true}, nil); err != nil {
+		if err := e.Put(Record{Target: target, Value: tree.DraftOf(tree.Bool(false)), Caller: access.Caller{Admin: true}}); err != nil {
 			t.Error(err)
 		}
 		e.Cancel(target)
