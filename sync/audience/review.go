@@ -21,7 +21,7 @@ const (
 	ReviewAtOnce = 256
 	// reviewTime ends a slice early whose rules take long.
 	reviewTime = 2 * time.Millisecond
-	// reviewCost is what a decision about a listener counts beside what its rules spend, as in
+	// reviewCost is what a decision about a listener counts, in addition to what its rules spend as in
 	// rules.Budget. All that are made with a write may spend as much as ReviewAtOnce cheap ones. Each
 	// has a budget of its own, since one that runs out of it ends the listen.
 	reviewCost = 16 << 10
@@ -152,7 +152,7 @@ func (b *Batch) reviewAll(touched []*dependents) bool {
 	return true
 }
 
-// mostSpent returns what decisions may spend that others wait for. A draft holds up nothing.
+// mostSpent returns what decisions may spend that others wait for. None wait for a draft.
 func (b *Batch) mostSpent() int {
 	if b.Apart {
 		return math.MaxInt
