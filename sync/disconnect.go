@@ -197,7 +197,9 @@ func (t *disconnectTask) finish(err error) {
 	}
 	if t.again(t.session.db.core, t, err) {
 		t.session.late++
+		return
 	}
+	endPart(t.session)
 }
 
 // apply carries out the operation, unless one that the session left before it waits for the
@@ -247,6 +249,8 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 // when the database is closed is still on record. The error is the first one. As one task
 // they would delay all other writes, and a session may leave thousands.
 func (wr *writer) runDisconnect(s *Session) error {
+	s.ending.Add(1)
+	defer endPart(s)
 	failed := make(chan error, 1)
 	isRevoked := askRevoked(s)
 	for _, o := range s.pending.Operations() {
@@ -328,9 +332,10 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 		}
 		s.forget(size)
 	}
+	s.ending.Add(1)
 	err := wr.db.add(ctx, t)
-	if err != nil {
-		t.done(err)
+	if err != nil { // it is ErrClosed
+		t.finish(err)
 	}
 	return err
 }

@@ -104,6 +104,7 @@ type Session struct {
 
 	pending pending.Writes // the committer's, once the session has begun and until it is closed
 	late    int            // of its operations for the disconnect, those that wait for the store to work; the committer's
+	ending  atomic.Int32   // these operations, until each is done or given up, and runDisconnect
 	line    line           // the queue's
 }
 
@@ -383,6 +384,17 @@ func (s *Session) untakePending(n int) {
 	default:
 		s.pendingBytes.Force(int64(-n))
 	}
+}
+
+// endPart notes that an operation that a session left is done or given up, or that all were begun. After the
+// last one nothing changes the records any more: what was not carried out, as the database
+// is closed, is on record in the file, and takes no memory here.
+func endPart(s *Session) {
+	if s.ending.Add(-1) > 0 || s.pendingBytes == nil {
+		return
+	}
+	s.pendingBytes.Release(int64(pendingCost(&s.pending)))
+	s.pending = pending.Writes{}
 }
 
 func (s *Session) release(n int64) {
