@@ -42,7 +42,7 @@ dogwood token revoke --uid x --data /var/lib/private/dogwood
 dogwood token create --uid y --secret-file /var/lib/private/dogwood/admin-secret >/token-y
 curl -s "$DOGWOOD_URL/a/b.json?auth=$(cat /token-y)" | grep -F 'Permission denied' # by the rules
 dogwood token revoke --uid y --data /var/lib/private/dogwood
-curl -s "$DOGWOOD_URL/a/b.json?auth=$(cat /token-y)" | grep -F 'Could not parse auth token'
+curl -s "$DOGWOOD_URL/a/b.json?auth=$(cat /token-y)" | grep -F 'Auth token is expired'
 test -z "$(find /var/lib/private/dogwood -user root)"
 
 # A setting of the administrator's, and the files read again.
