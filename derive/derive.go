@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -172,7 +173,7 @@ func divide(r *run) {
 	}
 	slices.SortFunc(x.Writes, func(a, b tree.ResolvedWrite) int { return tree.ComparePaths(a.Path, b.Path) })
 	if byPath := func(a, b followed) int { return tree.ComparePaths(a.Path, b.Path) }; !slices.IsSortedFunc(follow, byPath) {
-		slices.SortFunc(follow, byPath)
+		sort.Slice(follow, func(i, j int) bool { return byPath(follow[i], follow[j]) < 0 })
 	}
 	x.Writes, x.Follow = slices.Grow(x.Writes, len(follow)), slices.Grow(x.Follow, len(follow))
 	for _, f := range follow {

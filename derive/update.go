@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -161,16 +162,14 @@ func (u *update) merge(edits []edit, r *run) error {
 			alone = append(alone, e)
 		}
 	}
-	if !slices.IsSortedFunc(alone, compareEdits) {
-		slices.SortFunc(alone, compareEdits)
-	}
+	sortEdits(alone)
 	for i := range u.writes[:before] {
 		if w := &u.writes[i]; !w.gone && coveredBy(alone, w.Path) {
 			u.drop(w.Target)
 		}
 	}
 	for i, list := range inside {
-		slices.SortFunc(list, compareEdits)
+		sortEdits(list)
 		u.writes[i].Node = r.patch(u.writes[i].Path, u.writes[i].Node, list)
 		u.altered = true
 	}
@@ -188,7 +187,12 @@ func (u *update) merge(edits []edit, r *run) error {
 	return r.err
 }
 
-func compareEdits(a, b edit) int { return tree.ComparePaths(a.path, b.path) }
+// sortEdits puts edits in the order of their paths, which most are in already.
+func sortEdits(list []edit) {
+	if !slices.IsSortedFunc(list, func(a, b edit) int { return tree.ComparePaths(a.path, b.path) }) {
+		sort.Slice(list, func(i, j int) bool { return tree.ComparePaths(list[i].path, list[j].path) < 0 })
+	}
+}
 
 // coveredBy reports whether p is the place of an edit or below it. The places are disjoint, so it
 // is that of the last one that is not behind p.

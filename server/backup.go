@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -338,7 +337,7 @@ func (o Backups) expired(made *madeBackups, list []backupFile, now time.Time) []
 	made.names = slices.DeleteFunc(made.names, func(name string) bool { return !slices.Contains(there, name) })
 	others := slices.DeleteFunc(list, func(f backupFile) bool { return slices.Contains(made.names, f.name) })
 	past, future := splitAt(others, now)
-	slices.SortStableFunc(past, func(a, b backupFile) int { return cmp.Compare(min(a.database, 1), min(b.database, 1)) })
+	sort.SliceStable(past, func(i, j int) bool { return past[i].database == 0 && past[j].database != 0 })
 	known := append(names(past), made.names...)
 	left := max(0, keep-len(made.names))
 	old := known[:max(0, len(known)-keep)]

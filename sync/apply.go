@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -183,7 +184,7 @@ func inOrder(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 		return writes
 	}
 	ordered := slices.Clone(writes)
-	slices.SortStableFunc(ordered, byRank)
+	sort.SliceStable(ordered, func(i, j int) bool { return byRank(ordered[i], ordered[j]) < 0 })
 	return ordered
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/expression"
@@ -342,7 +343,7 @@ func (p *Change) touchOnce(v *visit) {
 			list = append(list, touched{key, i})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b touched) int { return tree.CompareKeys(a.key, b.key) })
+	sort.SliceStable(list, func(i, j int) bool { return tree.CompareKeys(list[i].key, list[j].key) < 0 })
 	v.children = make([]viewChild, 0, len(list))
 	for _, t := range list {
 		if last := len(v.children) - 1; last >= 0 && v.children[last].key == t.key {

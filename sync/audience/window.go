@@ -2,6 +2,7 @@ package audience
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/tree"
@@ -244,7 +245,7 @@ func (v *view) differences(before, after []tree.Entry) []viewChild {
 		return v.children
 	}
 	all := slices.Concat(v.children, others)
-	slices.SortFunc(all, func(a, b viewChild) int { return tree.CompareKeys(a.key, b.key) })
+	sort.Slice(all, func(i, j int) bool { return tree.CompareKeys(all[i].key, all[j].key) < 0 })
 	return all
 }
 
