@@ -307,6 +307,9 @@ func (c *committer) commitSome(s *supply) (committed bool) {
 		c.db.queue.Charge(s.queued, b.took)
 	}
 	for i, err := range b.results {
+		if err == nil && b.moved != nil {
+			err = fault.Unavailable(b.moved)
+		}
 		s.tasks[i].finish(err)
 	}
 	s.drop(len(b.results))
@@ -362,10 +365,14 @@ func (c *committer) applyAll(s *supply) (*batch, error) {
 	failed := make(map[int]error)
 	for {
 		b, at, err := c.tryAll(s, failed)
-		if err != nil {
-			c.tellFailed("commit failed", err, "tasks", len(s.tasks))
+		failure := err
+		if err == nil {
+			failure = b.moved
 		}
-		c.observeCommit(b, err)
+		if failure != nil {
+			c.tellFailed("commit failed", failure, "tasks", len(s.tasks))
+		}
+		c.observeCommit(b, failure)
 		if err == nil {
 			return b, nil
 		}
@@ -435,6 +442,9 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 // revision, and then the transaction is committed with them. When it returns
 // nil, everything of the batch is on the disk. The answers and events come
 // after that, never before.
+//
+// If the file was moved during the commit, the outcome is unknown, and the tasks are told so.
+// But the store goes on from the commit, and readers see it: so the batch is published.
 func (c *committer) finishBatch(b *batch) error {
 	if err := b.notes.seal(b); err != nil {
 		return err
@@ -444,6 +454,9 @@ func (c *committer) finishBatch(b *batch) error {
 	b.db.work = b.db.store.TakeWork() || b.db.work || c.stalled
 	b.writing = b.db.store.WriteTime() - before
 	c.wrote = b.writing
+	if errors.Is(err, store.ErrMoved) {
+		b.moved, err = err, nil
+	}
 	return err
 }
 

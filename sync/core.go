@@ -191,6 +191,7 @@ type batch struct {
 	results []error         // of the tasks that were applied
 	took    []time.Duration // by each of them; in memory that the committer uses again
 	writing time.Duration   // spent by the store to write and sync
+	moved   error           // an ErrMoved of the store; nil: the file was in its place
 	partly  bool            // the audience is a part of those that the write concerns
 }
 

@@ -51,11 +51,15 @@ func openTest(t testing.TB, o Options) *Database {
 	return db
 }
 
-// inFile has a database be in a file, with a log that is closed behind it.
-func inFile(t testing.TB, o *Options) {
+// inFile has a database be in a file, with a log that is closed behind it. synced is called when
+// something was written to the log; none: nothing is.
+func inFile(t testing.TB, o *Options, synced ...func(time.Duration)) {
 	t.Helper()
-	dir := t.TempDir()
-	log, err := logged.OpenLog(store.LogDir(dir), logged.LogOptions{})
+	dir, logs := t.TempDir(), logged.LogOptions{}
+	for _, f := range synced {
+		logs.Synced = f
+	}
+	log, err := logged.OpenLog(store.LogDir(dir), logs)
 	if err != nil {
 		t.Fatal(err)
 	}

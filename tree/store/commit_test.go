@@ -119,6 +119,26 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
+// TestMovedCommit: the store goes on from a commit during which its file was moved.
+func TestMovedCommit(t *testing.T) {
+	s, f := failing(t)
+	f.Commit = func() error { return os.Rename(s.file, s.file+".away") }
+	if err := tryPut(s, "/a", `"new"`); !errors.Is(err, ErrMoved) || !errors.Is(err, ErrUnknown) {
+		t.Errorf("a commit while the file is moved: %v", err)
+	}
+	f.Commit = nil
+	if err := tryPut(s, "/b", "1"); !errors.Is(err, ErrReplaced) || errors.Is(err, ErrUnknown) {
+		t.Errorf("a commit after that: %v", err)
+	}
+	if err := os.Rename(s.file+".away", s.file); err != nil {
+		t.Fatal(err)
+	}
+	putAt(t, s, "/b", "1")
+	if got := exported(t, s, tree.Root); got != `{"a":"new","b":1}` {
+		t.Errorf("there is %s", got)
+	}
+}
+
 func metaPages(t *testing.T, file string) []byte {
 	t.Helper()
 	whole, err := os.ReadFile(file)

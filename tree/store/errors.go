@@ -18,6 +18,11 @@ var (
 	ErrFailed   = kv.ErrFailed   // a commit could neither be completed nor taken back
 )
 
+// ErrMoved is wrapped, with ErrUnknown, by a commit during which the file was removed, renamed or
+// replaced: whether the file with the name has it is unknown. The store does have it, and goes on
+// from it, so what follows its commits in memory must do the same.
+var ErrMoved = errors.New("the file was moved during the commit")
+
 // ErrReadOnly is returned for writes to a store that is only read: it was opened so,
 // or its file system is read-only.
 var ErrReadOnly = errors.New("the database is read-only")

@@ -304,7 +304,7 @@ func (s *Store) Update(f func(*Tx) error) error {
 //
 // The name is checked once more at the end. If the file was replaced while kv was
 // committing, it cannot be told which of the files has the commit: hence ErrUnknown and
-// not a refusal.
+// not a refusal. The store has it and goes on from it, which ErrMoved says.
 func (tx *Tx) Commit() error {
 	if err := tx.store.InPlace(); err != nil {
 		tx.Rollback()
@@ -335,7 +335,7 @@ func (tx *Tx) Commit() error {
 	countsOf(tx).committed()
 	leaveCache(tx, true)
 	if err := tx.store.InPlace(); err != nil { // replaced meanwhile: the name may not have the commit
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
+		return fmt.Errorf("%w: %w: %w", ErrUnknown, ErrMoved, err)
 	}
 	return nil
 }
