@@ -76,6 +76,7 @@ func (c *committer) commitLoop() {
 		}
 		some, open := c.db.queue.Take(pause)
 		if !open {
+			finishAll(c.db.late, fault.ErrClosed)
 			return
 		}
 		c.commitLate(some)
@@ -207,7 +208,7 @@ func (c *committer) expire() {
 	c.mayExpire = began.Add(expiryShare * time.Since(began))
 	if t.err != nil {
 		c.mayExpire = began.Add(maxUntilDue)
-		c.db.due = max(c.db.due, 1)
+		c.db.due = 1 // and not that of the nodes behind those that are still there
 	}
 }
 

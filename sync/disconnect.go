@@ -162,7 +162,20 @@ func (t *disconnectTask) finish(err error) {
 	}
 	if t.again(t.session.db.core, t, err) {
 		t.session.late++
+		return
 	}
+	endPart(t.session)
+}
+
+// endPart notes that an operation that a session left is done or given up, or that all were
+// begun. After the last one nothing changes the records any more. Those that remain were not
+// carried out, mostly as the database is closed: they are in the file, and take no memory here.
+func endPart(s *Session) {
+	if s.ending.Add(-1) > 0 || s.pendingBytes == nil {
+		return
+	}
+	s.pendingBytes.Release(int64(pendingCost(&s.pending)))
+	s.pending = pending.Writes{}
 }
 
 // apply carries out the operation, unless one that the session left before it waits for the
@@ -212,6 +225,8 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 // when the database is closed is still on record. The error is the first one. As one task
 // they would delay all other writes, and a session may leave thousands.
 func (wr *writer) runDisconnect(s *Session) error {
+	s.ending.Add(1)
+	defer endPart(s)
 	failed := make(chan error, 1)
 	for _, o := range s.pending.Operations() {
 		if err := wr.leave(s, s.writeOf(o), failed); errors.Is(err, fault.ErrClosed) {
@@ -253,9 +268,10 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 		}
 		s.forget(size)
 	}
+	s.ending.Add(1)
 	err := wr.db.add(ctx, t)
-	if err != nil {
-		t.done(err)
+	if err != nil { // it is ErrClosed
+		t.finish(err)
 	}
 	return err
 }

@@ -102,6 +102,7 @@ type Session struct {
 
 	pending pending.Writes // the committer's, once the session has begun and until it is closed
 	late    int            // of its operations for the disconnect, those that wait for the store to work; the committer's
+	ending  atomic.Int32   // these operations, until each is done or given up, and runDisconnect
 	line    line           // the queue's
 }
 
