@@ -167,11 +167,16 @@ func (tx *Tx) SetChange(entries []byte) {
 
 // Tail returns the entries of the log from a revision on, 0: from the oldest that there is.
 // The error wraps ErrTrimmed if the log does not have them, and ErrNoLog if there is no log.
+// The first entry may tell, too, that earlier ones are gone.
 func (s *Store) Tail(from uint64) (*Tail, error) {
 	if s.logged == nil {
 		return nil, ErrNoLog
 	}
-	return logged.NewTail(s.logged, from)
+	known := uint64(0)
+	if err := s.View(func(tx *Tx) error { known = tx.Revision(); return nil }); err != nil {
+		return nil, err
+	}
+	return logged.NewTail(s.logged, from, known)
 }
 
 // A Tail reads the log of a database.

@@ -92,36 +92,49 @@ func (f source) visible() (last uint64, news <-chan struct{}) {
 }
 
 // NewTail returns the entries of a store from a revision on; 0: from the oldest one that the
-// log has. It begins with the segment that has the revision, and must be closed.
-func NewTail(s *Store, revision uint64) (*Tail, error) {
+// log has. It begins with the segment that has the revision, and must be closed. known is a
+// revision that the store has: the error wraps ErrTrimmed if one up to it is wanted, and the log has
+// nothing from there on.
+func NewTail(s *Store, revision, known uint64) (*Tail, error) {
 	w := s.log.wal
 	t := &Tail{source: source{s}, cursor: w.Cursor(s.position.database, 0), hold: w.Hold(0), next: revision}
 	err := t.cursor.Find(func(r wal.Record) bool {
 		e, _, err := entry.Next(r.Change)
 		return err == nil && e.Revision < revision
 	})
+	if err == nil {
+		t.hold.Move(t.cursor.After())
+		err = t.begin(known)
+	}
 	if err != nil {
 		t.Close()
 		return nil, err
 	}
-	t.hold.Move(t.cursor.After())
-	if revision == 0 {
-		err = t.pin()
-	}
-	return t, err
+	return t, nil
 }
 
-// pin begins with the oldest entry that there is, so that none behind it is missed.
-func (t *Tail) pin() error {
-	last, _ := t.source.visible()
-	if err := t.fill(last); err != nil {
-		if errors.Is(err, errEnd) {
-			return nil
-		}
-		return err
+// begin finds the first entry, unless it is still to come. Of the oldest one that there is it notes
+// the revision, so that none behind it is missed.
+//
+// A commit past the log shows in the file a moment before its record counts, so an entry that is
+// missing is looked for again when nothing is written to the file.
+func (t *Tail) begin(known uint64) error {
+	if t.next > known {
+		return nil
 	}
-	e, _, err := entry.Next(t.text)
-	t.next = e.Revision
+	e, _, _, err := t.ahead()
+	if t.next > 0 && errors.Is(err, errEnd) {
+		_ = t.source.store.Paused(func() error { return nil })
+		e, _, _, err = t.ahead()
+	}
+	switch {
+	case errors.Is(err, errEnd) && t.next == 0:
+		return nil
+	case errors.Is(err, errEnd):
+		return fmt.Errorf("%w: revision %d is missing, and there is none behind it", ErrTrimmed, t.next)
+	case err == nil && t.next == 0:
+		t.next = e.Revision
+	}
 	return err
 }
 
@@ -129,7 +142,7 @@ func (t *Tail) pin() error {
 // entries.
 func (t *Tail) Close() { t.hold.End() }
 
-// errEnd is returned by step if there is nothing more yet.
+// errEnd is returned by ahead and step if there is nothing more yet.
 var errEnd = errors.New("no more entries yet")
 
 // Next returns the next entry. It waits for one until the context ends; the error is
@@ -169,20 +182,29 @@ func (t *Tail) Ready() (e entry.Entry, ok bool, err error) {
 
 // step returns the next entry, or errEnd and the channel of source.visible.
 func (t *Tail) step() (e entry.Entry, news <-chan struct{}, err error) {
+	e, rest, news, err := t.ahead()
+	if err == nil {
+		t.text = rest
+		err = t.take(e)
+	}
+	return e, news, err
+}
+
+// ahead is step, but the entry comes again. rest is the text behind it.
+func (t *Tail) ahead() (e entry.Entry, rest []byte, news <-chan struct{}, err error) {
 	for {
 		for len(t.text) > 0 {
-			e, rest, err := entry.Next(t.text)
-			if err != nil {
-				return e, nil, fmt.Errorf("record %d of the log: %w", t.number, err)
+			if e, rest, err = entry.Next(t.text); err != nil {
+				return e, nil, nil, fmt.Errorf("record %d of the log: %w", t.number, err)
 			}
-			if t.text = rest; e.Revision < t.next {
-				continue // in front of where the reader begins
+			if e.Revision >= t.next {
+				return e, rest, nil, nil
 			}
-			return e, nil, t.take(e)
+			t.text = rest // in front of where the reader begins
 		}
 		last, news := t.source.visible()
 		if err := t.fill(last); err != nil {
-			return e, news, err
+			return e, nil, news, err
 		}
 	}
 }

@@ -40,7 +40,7 @@ func entryOf(revision uint64) []byte {
 // revisions returns those that a reader gets.
 func revisions(t *testing.T, s *Store, from uint64) (list []uint64) {
 	t.Helper()
-	tail, err := NewTail(s, from)
+	tail, err := NewTail(s, from, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

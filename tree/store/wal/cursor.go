@@ -44,7 +44,7 @@ func (c *Cursor) Find(before func(Record) bool) (err error) {
 const findTries = 10
 
 func (c *Cursor) find(before func(Record) bool) error {
-	list := c.log.places(c.database, 0)
+	list, _ := c.log.places(c.database, 0)
 	var failed error
 	n, _ := slices.BinarySearchFunc(list, true, func(p place, _ bool) int {
 		in := *p.in // it may be asked twice
@@ -71,8 +71,10 @@ func (c *Cursor) After() uint64 { return c.after }
 // some are gone that the cursor did not return.
 func (c *Cursor) Next() (r Record, ok bool, err error) {
 	for {
-		if c.in == nil && !c.enter() {
-			return Record{}, false, nil
+		if c.in == nil {
+			if ok, err := c.enter(); !ok {
+				return Record{}, false, err
+			}
 		}
 		end, there, lost := c.log.endOf(c.segment, c.database, c.after)
 		if !there {
@@ -99,24 +101,30 @@ func (c *Cursor) Next() (r Record, ok bool, err error) {
 	}
 }
 
-// enter begins to read the oldest segment that has something for the cursor.
-func (c *Cursor) enter() bool {
-	list := c.log.places(c.database, c.after)
-	if len(list) == 0 {
-		return false
+// enter begins to read the oldest segment that has something for the cursor. It reports false if
+// there is none. A cursor that begins with the oldest record misses nothing.
+func (c *Cursor) enter() (ok bool, err error) {
+	list, lost := c.log.places(c.database, c.after)
+	switch {
+	case lost && c.after > 0:
+		return false, ErrTrimmed
+	case len(list) == 0:
+		return false, nil
 	}
 	c.segment, c.in = list[0].in.id, list[0].in
-	return true
+	return true, nil
 }
 
 // leave goes on to a later segment, or to what has come into this one. It reports false if
 // there is nothing.
 func (c *Cursor) leave() bool {
-	list := c.log.places(c.database, c.after)
-	if len(list) == 0 {
+	list, lost := c.log.places(c.database, c.after)
+	switch {
+	case lost:
+		c.in = nil // enter says so
+	case len(list) == 0:
 		return false
-	}
-	if list[0].in.id != c.segment {
+	case list[0].in.id != c.segment:
 		c.in = nil
 	}
 	return true
@@ -128,18 +136,24 @@ type place struct {
 	in    *reader
 }
 
-// places returns the segments that have records of a database above a number.
-func (l *Log) places(database, after uint64) (list []place) {
+// places returns the segments that have records of a database above a number. lost says that one
+// that had some is gone, or about to go.
+func (l *Log) places(database, after uint64) (list []place, lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	lost = l.trimmed[database] > after
 	for _, s := range l.segments {
-		if s.of[database] > after && !s.going {
+		switch {
+		case s.of[database] <= after:
+		case s.going:
+			lost = true
+		default:
 			p := place{s.first, s.reader()}
 			p.in.at = s.from[database]
 			list = append(list, p)
 		}
 	}
-	return list
+	return list, lost
 }
 
 // endOf returns how far a segment is written. If it is gone, lost says whether it had records

@@ -221,3 +221,39 @@ func TestCursorInGoingSegment(t *testing.T) {
 		t.Error("no segment went")
 	}
 }
+
+// TestCursorBehindGoingSegment: a cursor that has read a segment which is gone does not pass over the
+// next one, which goes just then.
+func TestCursorBehindGoingSegment(t *testing.T) {
+	left := 0
+	var behind *Cursor
+	l, err := OpenOn(hookedDisk{newMemDisk(1), func() {
+		if left++; left == 2 {
+			if r, ok, err := behind.Next(); !errors.Is(err, ErrTrimmed) {
+				t.Error("a cursor in front of the segment got", r.Number, ok, err)
+			}
+		}
+	}}, Options{SegmentBytes: firstSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var last uint64
+	for len(l.segments) < 4 {
+		if last, err = l.Append(Record{Database: 1, Kind: FirstKind, Rows: make([]byte, firstSegment/4)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind = l.Cursor(1, 0)
+	for behind.After() < l.segments[0].last {
+		if _, ok, err := behind.Next(); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if err := l.Release(1, last-1); err != nil {
+		t.Fatal(err)
+	}
+	if left < 2 {
+		t.Errorf("%d segments went", left)
+	}
+}
