@@ -114,6 +114,7 @@ type Store struct {
 	mu        sync.Mutex
 	position  position
 	needs     bool          // the file says that it needs the log
+	unsure    bool          // and the disk may have that it does not, see needNone
 	active    *kv.Layer     // what was committed
 	frozen    *kv.Layer     // nil: nothing is applied
 	frozenTo  uint64        // the number of its last record
@@ -143,7 +144,8 @@ type Store struct {
 
 	// tried is the line that a try of needLog gave the file, which failed; 0: none did. The
 	// disk may have it all the same, so the next try takes it again: the log must know the
-	// line that is in the file after a crash. committing guards it.
+	// line that is in the file after a crash. needLog runs with writer and committing, and so
+	// alone; what else changes it holds one of them, and applying.
 	tried uint64
 }
 

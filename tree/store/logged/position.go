@@ -306,7 +306,7 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // the next try is with the same line.
 func (s *Store) needLog() error {
 	s.mu.Lock()
-	needs, p := s.needs, s.position
+	needs, p := s.needs && !s.unsure, s.position
 	s.mu.Unlock()
 	if needs {
 		return nil
@@ -320,15 +320,13 @@ func (s *Store) needLog() error {
 	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	err := setNeed(s, p, true)
-	if err == nil {
-		s.tried = 0
-	}
-	return err
+	return setNeed(s, p, true)
 }
 
 // needNone has the file, which has everything, say that it does not need the log. It needs
-// the log again with another line.
+// the log again with another line. If the outcome is unknown, the disk may have it: so the next
+// commit has the file say once more that it needs the log, with the line that the log knows.
+// A transaction that begins with an idle snapshot would not notice that the file has failed.
 func (s *Store) needNone() error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
@@ -338,7 +336,14 @@ func (s *Store) needNone() error {
 	if !needs {
 		return nil
 	}
-	return setNeed(s, p, false)
+	err := setNeed(s, p, false)
+	if errors.Is(err, kv.ErrUnknown) {
+		s.tried = p.line
+		s.mu.Lock()
+		s.unsure = true
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // setNeed has the file say whether it needs the log. applying is held.
@@ -358,10 +363,11 @@ func (p position) set(tx kv.Tx, needs bool) error {
 	return p.write(tx, needs)
 }
 
-// noteNeed notes what the file says.
+// noteNeed notes what the file says. applying is held.
 func noteNeed(s *Store, p position, needs bool) {
+	s.tried = 0
 	s.mu.Lock()
-	s.needs, s.position.line, s.position.last = needs, p.line, p.last
+	s.needs, s.unsure, s.position.line, s.position.last = needs, false, p.line, p.last
 	s.mu.Unlock()
 	if !needs {
 		s.log.wal.Done(p.database)
