@@ -92,7 +92,7 @@ func (s *Store) append(own *kv.Layer, change []byte) error {
 //
 // There are two bounds: twice a full layer for this database, and twice the
 // memory of the log for all of them. At the second one the largest database is
-// applied, which need not be this one.
+// applied, which need not be this one (see Log.makeRoom).
 func (s *Store) ready() error {
 	crowded := func() bool {
 		s.mu.Lock()
@@ -104,16 +104,7 @@ func (s *Store) ready() error {
 			return err
 		}
 	}
-	for s.log.full(2) {
-		largest := s.log.largest()
-		if largest == nil {
-			break
-		}
-		if err := largest.Apply(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.log.makeRoom()
 }
 
 // A layer is full when it takes about applyTime to be applied: entries whose pages lie far apart

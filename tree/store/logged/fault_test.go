@@ -2,6 +2,7 @@ package logged
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -349,5 +350,37 @@ func TestUnwritable(t *testing.T) {
 	if !f.has(0, "k1") || f.stores[0].unapplied() > 0 {
 		t.Error("the file did not get its commits")
 	}
+	f.close()
+}
+
+// TestBrokenLargest: a database that has the most in memory, and whose file cannot be written to,
+// stops the commits of others only if nothing else can make room.
+func TestBrokenLargest(t *testing.T) {
+	f := newFaulty(t)
+	for i := range 20 {
+		f.must(0, fmt.Sprint("k", i))
+	}
+	f.must(1, "k")
+	broken := f.stores[0].File().Inject()
+	broken.Commit = func() error { return errDisk }
+	f.log.memory = f.stores[0].unapplied()/2 + 1
+	if !f.log.full(2) {
+		t.Fatal("there is room")
+	}
+	if err := f.put(1, "other"); err != nil {
+		t.Errorf("a commit of another database: %v", err)
+	}
+	rest := func() {
+		for _, s := range f.stores {
+			s.started.Wait()
+		}
+	}
+	rest()
+	f.log.memory = 1
+	if err := f.put(1, "refused"); !errors.Is(err, errDisk) {
+		t.Errorf("a commit without room in memory: %v, want %v", err, errDisk)
+	}
+	rest()
+	broken.Commit = nil
 	f.close()
 }

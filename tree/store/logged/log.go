@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -241,16 +242,34 @@ func (l *Log) relieve() {
 		defer l.mu.Unlock()
 		l.relieving = false
 	}
-	if s := l.largest(); s == nil || !s.applySoon(done) {
+	if s := l.largest(nil); s == nil || !s.applySoon(done) {
 		done()
 	}
 }
 
-// largest returns the store with the most that is not in its file.
-func (l *Log) largest() (s *Store) {
+// makeRoom applies the largest stores while the layers take twice the memory. One whose file
+// cannot be written to is passed over, so that it does not stop the others; its error is for
+// when that leaves nothing to apply.
+func (l *Log) makeRoom() (err error) {
+	var failed []*Store
+	for l.full(2) {
+		s := l.largest(failed)
+		if s == nil {
+			return err
+		}
+		if e := s.Apply(); e != nil {
+			failed, err = append(failed, s), e
+		}
+	}
+	return nil
+}
+
+// largest returns the store with the most that is not in its file, but for some; nil if there is
+// none.
+func (l *Log) largest(but []*Store) (s *Store) {
 	most := int64(0)
 	for _, other := range l.all() {
-		if n := other.unapplied(); n > most {
+		if n := other.unapplied(); n > most && !slices.Contains(but, other) {
 			s, most = other, n
 		}
 	}

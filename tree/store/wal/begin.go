@@ -105,14 +105,7 @@ func (l *Log) begin(bytes, size int64) error {
 		err = writeControl(l, s.id)
 	}
 	if err != nil {
-		// The control file may know the segment, which has no records, and says that none
-		// come behind follows in those before it. So none may.
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.current = false
-		l.failures = append(l.failures, s)
-		l.watched.control = disk.Watch(l.disk, controlFile, nil) // it may have been replaced
-		return errors.Join(err, s.file.Close())
+		return errors.Join(err, notBegun(l, s, f.name))
 	}
 	l.mu.Lock()
 	l.segments = append(l.segments, s)
@@ -125,6 +118,22 @@ func (l *Log) begin(bytes, size int64) error {
 	l.watched = watched{disk.Watch(l.disk, controlFile, nil), disk.Watch(l.disk, s.name(), s.file)}
 	l.pool.prepare(min(2*s.bytes, l.o.SegmentBytes))
 	return nil
+}
+
+// notBegun notes a segment that could not be begun, and closes its file, which had a name in the
+// pool. Nothing else would remove that before the next start.
+//
+// The control file may know the segment, which has no records, and says that none come behind
+// follows in those before it. So none may.
+func notBegun(l *Log, s *segment, name string) error {
+	l.mu.Lock()
+	l.current = false
+	l.failures = append(l.failures, s)
+	l.mu.Unlock()
+	l.watched.control = disk.Watch(l.disk, controlFile, nil) // it may have been replaced
+	err := s.file.Close()
+	_ = l.disk.Remove(name) // unless it has the name of a segment
+	return err
 }
 
 // writeControl writes the control file.
