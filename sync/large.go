@@ -73,12 +73,24 @@ const (
 
 // room waits until a write can come if it is wide. left must be called when it is done; nil:
 // the write is not wide.
-func room(ctx context.Context, wr *writer, w Write) (left func(), err error) {
+func room(ctx context.Context, wr *writer, w Write, q *quota.Quota) (left func(), err error) {
 	t := &writeTask{write: w}
 	if t.cost() <= costWide {
 		return nil, nil
 	}
-	return wr.db.store.Room(ctx, t.size()+int64(len(w.Update))*pathRows)
+	return roomInTurn(ctx, wr, q, t.size()+int64(len(w.Update))*pathRows)
+}
+
+// roomInTurn is Store.Room in turns, like those of the queue behind it. All that wait in Room go on
+// at the same moment, and the first ones get in: those would mostly be of the address with the most
+// wide writes.
+func roomInTurn(ctx context.Context, wr *writer, q *quota.Quota, bytes int64) (left func(), err error) {
+	done, err := wr.rooms.Enter(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return wr.db.store.Room(ctx, bytes)
 }
 
 // writeLarge carries out a large write: it is decided on a snapshot, its values are
@@ -104,7 +116,7 @@ func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, erro
 	}
 	defer done()
 	p := new(prepared)
-	defer wr.discard(p)
+	defer func() { wr.discard(w, p, l) }()
 	for try := 1; ; try++ {
 		c, err := wr.tryOnce(ctx, w, p, l)
 		switch {
@@ -140,7 +152,7 @@ func (wr *writer) tryOnce(ctx context.Context, w Write, p *prepared, l *line) (*
 	}
 	defer wr.db.audience.Unwatch(p.watch)
 	t := &largeTask{writeTask: writeTask{write: w, ready: p}, line: l}
-	left, err := wr.db.store.Room(ctx, int64(len(w.Update))*pathRows)
+	left, err := roomInTurn(ctx, wr, w.Quota, int64(len(w.Update))*pathRows)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +193,9 @@ func (wr *writer) prepareLarge(ctx context.Context, w Write, p *prepared, l *lin
 	if p.load != nil && slices.Equal(before, p.writes) {
 		return nil
 	}
-	wr.discard(p)
+	if p.load != nil || p.text.Sent > 0 { // of the try before
+		_ = wr.turnOf(w).Yield(func() error { wr.discard(w, p, l); return nil })
+	}
 	err := wr.loadLarge(ctx, w, p, l)
 	if err != nil {
 		wr.db.audience.Unwatch(p.watch)
@@ -243,19 +257,12 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 	}
 	step := func(f func(*store.Tx) error) error {
 		return wr.turnOf(w).Yield(func() error {
-			left, err := wr.db.store.Room(ctx, largeSlice)
+			left, err := roomInTurn(ctx, wr, w.Quota, largeSlice)
 			if err != nil {
 				return err
 			}
 			defer left()
-			return wr.db.do(context.WithoutCancel(ctx), &call{bytes: largeSlice, quota: w.Quota, line: l, takes: costSlice, f: func(b *batch) error {
-				err := f(b.Tx)
-				if errors.Is(err, store.ErrLoadEnded) {
-					return err
-				}
-				b.dirty = b.dirty || err == nil
-				return fault.Broken(err)
-			}})
+			return stepOfLoad(wr.db, f, &call{bytes: largeSlice, quota: w.Quota, line: l, takes: costSlice})
 		})
 	}
 	load, err := wr.db.store.NewLoad(w.Base, store.LoadOptions{SliceBytes: largeSlice, Update: step})
@@ -264,6 +271,20 @@ func (wr *writer) loadLarge(ctx context.Context, w Write, p *prepared, l *line) 
 		err = load.Nodes(ctx, nodes)
 	}
 	return loadError(err)
+}
+
+// stepOfLoad carries out a step of a load as a task of the committer. Its outcome is known, even if
+// the caller has left.
+func stepOfLoad(d *core, f func(*store.Tx) error, t *call) error {
+	t.f = func(b *batch) error {
+		err := f(b.Tx)
+		if errors.Is(err, store.ErrLoadEnded) {
+			return err
+		}
+		b.dirty = b.dirty || err == nil
+		return fault.Broken(err)
+	}
+	return d.do(context.Background(), t)
 }
 
 // loadError returns what a write fails with whose values could not be stored. Nothing
@@ -278,13 +299,18 @@ func loadError(err error) error {
 	return err
 }
 
-// discard leaves what was stored for a write that did not take effect to be reclaimed.
-func (wr *writer) discard(p *prepared) {
+// discard leaves what was stored for a write that did not take effect to be reclaimed. It waits for
+// the committer, so its caller should hold no turn. It is one small task, also for a client that
+// has left.
+func (wr *writer) discard(w Write, p *prepared, l *line) {
 	p.text.Drop(wr.db.putDrop)
 	if p.load == nil {
 		return
 	}
-	if err := p.load.Abort(); err != nil && !wr.db.closed.Load() {
+	step := func(f func(*store.Tx) error) error {
+		return stepOfLoad(wr.db, f, &call{quota: w.Quota, line: l})
+	}
+	if err := p.load.AbortBy(step); err != nil && !wr.db.closed.Load() {
 		wr.db.log.Error("a large write could not be taken back yet", "database", wr.db.store.String(), "err", err)
 	}
 	p.load = nil

@@ -307,6 +307,35 @@ func TestLargeWriteLeavesItsTurn(t *testing.T) {
 	})
 }
 
+// TestDiscardGivesNoTurnBack: the values of a large write that did not take effect are taken back
+// when it has left its turn, which it must not leave twice.
+func TestDiscardGivesNoTurnBack(t *testing.T) {
+	readers, p := limit.NewMeter(1), newPause()
+	var twice atomic.Bool
+	o := Options{Now: p.now}
+	inFile(t, &o, func(time.Duration) {
+		if readers.Used() < 0 {
+			twice.Store(true)
+		}
+	})
+	db := openTest(t, o)
+	set(t, db, "/x", "1")
+	w := ifValue(t, "1", manyValues(largeValues))
+	w.Caller, w.Turn = Admin, readers.All() // the clock is read first when the write is decided
+	p.armed.Store(true)
+	r := start(t, db, w)
+	<-p.reached
+	set(t, db, "/x", "2")
+	close(p.resume)
+	if err := <-r; !errors.As(err, new(*fault.StaleError)) {
+		t.Errorf("Write() = %v, want a StaleError", err)
+	}
+	if n := readers.Used(); twice.Load() || n != 0 {
+		t.Errorf("the turn was left twice: %t; %d are taken in the end", twice.Load(), n)
+	}
+	drained(t, db)
+}
+
 // TestLargeIncrementOverflows: a large write whose increment leaves the range of a number
 // is refused as a small one is, also when it has an id or a condition.
 func TestLargeIncrementOverflows(t *testing.T) {

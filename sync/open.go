@@ -54,7 +54,7 @@ func Open(o Options) (*Database, error) {
 	d.access.Failed = func(p tree.Path, err error) {
 		d.log.Error("a decision could not be explained", "database", d.store.String(), "path", p, "err", err)
 	}
-	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: quota.NewTurns(largeAtOnce)}
+	d.writer = writer{db: c, readers: outbox.NewReaders().All(), large: quota.NewTurns(largeAtOnce), rooms: quota.NewTurns(1)}
 	host := &audience.Host{
 		Name: s.String(), Log: o.Log, MaxRead: o.MaxRead, Windows: o.Windows, Begin: d.begin, Rules: d.Rules, Closed: d.closed.Load,
 		Access: &d.access, Watchers: &d.watchers, Sent: &d.stats.sent,

@@ -78,7 +78,7 @@ func (s *Session) write(ctx context.Context, r wire.Request, w Write) error {
 		}
 		return err
 	}
-	left, err := room(ctx, &s.db.writer, w)
+	left, err := room(ctx, &s.db.writer, w, s.quota)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (wr *writer) write(ctx context.Context, w Write) (*Commit, error) {
 	if spreads || isLarge(w) {
 		return wr.writeLarge(ctx, w, wr.db.newSpan(true), new(line))
 	}
-	left, err := room(ctx, wr, w)
+	left, err := room(ctx, wr, w, w.Quota)
 	if err != nil {
 		return nil, err
 	}

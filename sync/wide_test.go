@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+
+	"github.com/dogwooddb/dogwood/sync/quota"
 )
 
 // TestWideWritesWait: an update of many paths waits in front of the queue while what was
@@ -49,4 +54,47 @@ func TestWideWritesWait(t *testing.T) {
 	if _, err := db.Write(t.Context(), updateOf(t, "/", wide)); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestRoomTakesTurns: an address with one wide write waits for few of another address that has many.
+func TestRoomTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const all = 1 << 30 // so the next one waits
+		var o Options
+		inFile(t, &o)
+		db := openTest(t, o)
+		first, err := db.store.Room(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []*quota.Quota
+		var waits sync.WaitGroup
+		wait := func(q *quota.Quota) {
+			waits.Go(func() {
+				left, err := roomInTurn(t.Context(), &db.writer, q, all)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, q)
+				mu.Unlock()
+				left()
+			})
+		}
+		many, one := quota.New(quota.Limits{}), quota.New(quota.Limits{})
+		for i := range 101 {
+			if wait(many); i == 50 {
+				synctest.Wait()
+				wait(one)
+			}
+			synctest.Wait() // so each waits behind those before it
+		}
+		first()
+		waits.Wait()
+		if at := slices.Index(order, one); at < 0 || at > 2 || len(order) != 102 {
+			t.Errorf("%d of %d came before the write of another address", at, len(order))
+		}
+	})
 }

@@ -78,6 +78,7 @@ type writer struct {
 	db      *core
 	readers *limit.Share // with whom conditional writes without a Turn take turns
 	large   *quota.Turns // of large writes
+	rooms   *quota.Turns // in front of Store.Room
 }
 
 // A decidedWrite is a write whose server values are resolved, with what the rules say.

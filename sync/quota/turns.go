@@ -8,10 +8,9 @@ import (
 )
 
 // Turns lets a few at a time do something that takes long, those of one Quota in half of the
-// places.
+// places. Quotas take turns, and so do callers without one.
 type Turns struct {
 	turns *limit.Meter
-	all   *limit.Share // of those without a Quota
 	mu    sync.Mutex
 	of    map[*Quota]*taker // that have a place, or wait
 }
@@ -24,8 +23,7 @@ type taker struct {
 
 // NewTurns returns turns in so many places.
 func NewTurns(places int64) *Turns {
-	t := limit.NewMeter(places)
-	return &Turns{turns: t, all: t.All(), of: make(map[*Quota]*taker)}
+	return &Turns{turns: limit.NewMeter(places), of: make(map[*Quota]*taker)}
 }
 
 // Enter waits for a place. done gives it back.
@@ -41,7 +39,7 @@ func (t *Turns) Enter(ctx context.Context, q *Quota) (done func(), err error) {
 // taker returns the share of a Quota, which is forgotten after its last turn.
 func (t *Turns) taker(q *Quota) (p *limit.Share, leave func()) {
 	if q == nil {
-		return t.all, func() {}
+		return t.turns.All(), func() {}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

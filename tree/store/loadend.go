@@ -11,9 +11,12 @@ import (
 // Abort ends a load that was not linked and leaves what it stored to the
 // reclaimer. After Link, or twice, it does nothing. If it fails, as on a full
 // disk, Reclaim tries again.
-func (l *Load) Abort() error {
+func (l *Load) Abort() error { return l.AbortBy(l.update) }
+
+// AbortBy is Abort whose step is carried out by update, as in [LoadOptions].
+func (l *Load) AbortBy(update func(step func(*Tx) error) error) error {
 	l.read = false
-	err := l.update(func(tx *Tx) error { return endLoad(tx, l.key) })
+	err := update(func(tx *Tx) error { return endLoad(tx, l.key) })
 	if err != nil {
 		l.store.aborted.add(l.key)
 	}
