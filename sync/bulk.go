@@ -26,8 +26,8 @@ type ImportResult = store.LoadStats
 // rules are asked; it is for administrators.
 //
 // Errors: *tree.ParseError, those of src and of the context, ErrClosed,
-// ErrUnavailable and ErrUnknown. After an error of the context it may still take
-// effect.
+// ErrUnavailable and ErrUnknown. After an error of the context a small value, which is
+// an ordinary write, may still take effect.
 func (d *Database) Import(ctx context.Context, p tree.Path, src io.Reader, progress func(bytes int64)) (ImportResult, error) {
 	return (&linkTask{cause: causeImport}).run(ctx, d, p, src, store.LoadOptions{Progress: progress})
 }
@@ -62,7 +62,8 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 	return l.Stats(), importError(d, p, err)
 }
 
-// link makes what was read the value at the path of the load.
+// link makes what was read the value at the path of the load. Its outcome is known, even if the
+// caller has left: until then the committer looks at the load and at the pieces, which abort ends.
 func (t *linkTask) link(ctx context.Context, d *Database) error {
 	if n, ok := t.load.Small(); ok && len(t.increments) == 0 {
 		t.abort(ctx, d)
@@ -71,7 +72,7 @@ func (t *linkTask) link(ctx context.Context, d *Database) error {
 		_, err := d.Write(ctx, Write{Caller: Admin, Update: tree.Update{w}, Base: p, Door: DoorREST})
 		return err
 	}
-	err := d.do(ctx, t)
+	err := d.do(context.WithoutCancel(ctx), t)
 	if err != nil {
 		t.abort(ctx, d)
 	}

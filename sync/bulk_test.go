@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // importText is an object of n children that all say which import they are of.
@@ -161,6 +163,51 @@ func TestImportIsInTheLog(t *testing.T) {
 	if !strings.HasSuffix(all, `"admin":true,"door":"rest","cause":"import"}`+"\n") {
 		t.Errorf("the log ends with %q", all[max(len(all)-200, 0):])
 	}
+}
+
+// TestLinkOfGoneClient: a client that leaves while the end of its import waits for the committer does
+// not change the outcome, nor what the log says of it.
+func TestLinkOfGoneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 1 << 20
+		log := new(recordLog)
+		db := openTest(t, Options{Change: log, MaxQueue: most})
+		var o store.LoadOptions
+		p := tree.MustParsePath("x")
+		text := db.logText(t.Context(), p, strings.NewReader(importText(1, 1000)), &o, 0)
+		id := text.Pieces.ID
+		load, err := db.store.NewLoad(p, o)
+		if err == nil {
+			err = errors.Join(load.Read(t.Context(), text), text.Finish())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := closeGate(t, db)
+		ctx, leave := context.WithCancel(t.Context())
+		linked := make(chan error, 1)
+		go func() {
+			linked <- (&linkTask{cause: causeImport, load: load, text: &text.Pieces}).link(ctx, db)
+		}()
+		synctest.Wait()
+		_, bytes, _ := db.queue.Waiting()
+		fills := &call{bytes: int(most - bytes - taskOverhead), f: func(*batch) error { return nil }}
+		fills.start()
+		if err := db.add(t.Context(), fills); err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		synctest.Wait() // what takes an import back would wait for room in the queue
+		close(g.open)
+		if err := <-linked; err != nil {
+			t.Errorf("the end of the import: %v", err)
+		}
+		want(t, db, "/x/k007/v", "1")
+		all := strings.Join(log.operations(t), "")
+		if !strings.Contains(all, fmt.Sprintf(`{"link":%q`, id)) || strings.Contains(all, `{"drop":`) {
+			t.Errorf("the log ends with %q, want the link of %s", all[max(len(all)-200, 0):], id)
+		}
+	})
 }
 
 // TestImportThatFails leaves everything as it was, and nothing behind.
