@@ -202,6 +202,17 @@ func (t *disconnectTask) finish(err error) {
 	endPart(t.session)
 }
 
+// endPart notes that an operation that a session left is done or given up, or that all were
+// begun. After the last one nothing changes the records any more. Those that remain were not
+// carried out, mostly as the database is closed: they are in the file, and take no memory here.
+func endPart(s *Session) {
+	if s.ending.Add(-1) > 0 || s.pendingBytes == nil {
+		return
+	}
+	s.pendingBytes.Release(int64(pendingCost(&s.pending)))
+	s.pending = pending.Writes{}
+}
+
 // apply carries out the operation, unless one that the session left before it waits for the
 // store to work.
 func (t *disconnectTask) apply(b *batch) error {

@@ -386,17 +386,6 @@ func (s *Session) untakePending(n int) {
 	}
 }
 
-// endPart notes that an operation that a session left is done or given up, or that all were begun. After the
-// last one nothing changes the records any more: what was not carried out, as the database
-// is closed, is on record in the file, and takes no memory here.
-func endPart(s *Session) {
-	if s.ending.Add(-1) > 0 || s.pendingBytes == nil {
-		return
-	}
-	s.pendingBytes.Release(int64(pendingCost(&s.pending)))
-	s.pending = pending.Writes{}
-}
-
 func (s *Session) release(n int64) {
 	if n > 0 {
 		s.memory.Release(n)
