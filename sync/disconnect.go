@@ -267,8 +267,7 @@ func (wr *writer) runDisconnect(s *Session) error {
 	for _, o := range s.pending.Operations() {
 		revoked, err := isRevoked(o.Proof())
 		if err != nil {
-			postpone(s, o)
-			continue
+			continue // to carry it out could be wrong, and so could be to drop it
 		}
 		w := s.writeOf(o)
 		if revoked {
@@ -308,13 +307,6 @@ func askRevoked(s *Session) func(proof string) (bool, error) {
 		}
 		return r.revoked, r.err
 	}
-}
-
-// postpone leaves an operation on record for the next time that the database is opened: to carry
-// it out could be wrong, and so could be to drop it. It counts for the client no longer.
-func postpone(s *Session, o *pending.Operation) {
-	records, bytes := o.Size()
-	s.untakePending(bytes + taskOverhead*records)
 }
 
 // leave has an operation carried out. If it is large it is prepared, as other writes are;

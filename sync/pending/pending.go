@@ -111,14 +111,6 @@ func (o *Operation) Caller() access.Caller { return o.records[0].Caller }
 // Proof returns what the records say of the credential that the caller had.
 func (o *Operation) Proof() string { return o.records[0].Proof }
 
-// Size returns how many records there are, and what they count for.
-func (o *Operation) Size() (records, bytes int) {
-	for _, r := range o.records {
-		bytes += r.bytes
-	}
-	return len(o.records), bytes
-}
-
 // Update returns the operation as an update.
 func (o *Operation) Update() (u tree.Update) {
 	for _, r := range o.records {
