@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/servertest"
@@ -126,6 +127,7 @@ func TestMaxPending(t *testing.T) {
 // TestMuchPending: writes that are more than a connection has room for are sent on it, one after the
 // other as they are taken.
 func TestMuchPending(t *testing.T) {
+	tier.Unraced(t) // the detector needs 2 GB for it
 	const writes, size = 70, 1 << 20
 	s := newScript(t)
 	s.slow = true
