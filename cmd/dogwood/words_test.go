@@ -109,7 +109,7 @@ var commentWords = map[string]int{
 	`everybody`:                         6,
 	`whoever|whomever`:                  12,
 	`who`:                               113,
-	`(?-i:What)`:                        117,
+	`(?-i:What)`:                        116,
 	`he|him|his`:                        4,
 	`of which`:                          49,
 	`in the place of`:                   5,

@@ -51,9 +51,9 @@ func (f *keyFile) reload() error {
 	return f.load()
 }
 
-// load reads the file if it is not the one that was read last. What is wrong with the content of
-// a file is said once. One that cannot be read is tried again: what changes then, such as its
-// permissions, need not show in its size and time.
+// load reads the file if it is not the one that was read last. An error in its content is logged
+// once. A file that cannot be read is tried again, since a change of its permissions does not show
+// in its size and time.
 func (f *keyFile) load() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
