@@ -17,7 +17,7 @@ const looks: [device: string, options: object][] = [
 ]
 if (long) looks.push(['a desktop, dark', { ...DESKTOP, colorScheme: 'dark', reducedMotion: 'reduce' }])
 
-/** The first two looks in turn, or all in tier long: pages are much alike. */
+/** The first two looks in turn, or all in tier long: pages are much alike, as are samples. */
 const looksOf = (i: number) => (long ? looks : [looks[i % 2]!])
 
 /** The findings of axe in a page, as far as they break WCAG 2.2 (A and AA) or its own good practice. */
@@ -40,7 +40,7 @@ async function visit(address: string, options: object): Promise<Page> {
   return page
 }
 
-const samples = ['chat', 'org', 'social', 'msgy', 'im', 'owner-storage']
+const samples = long ? ['chat', 'org', 'social', 'msgy', 'im', 'owner-storage'] : ['chat', 'social']
 
 describe.each(samples.map((sample, i) => [sample, i] as const))('the demonstration of %s', (sample, i) => {
   const server = sampleServer(sample)
@@ -86,7 +86,7 @@ describe.skipIf(!existsSync(site))('the site', () => {
   })
   afterAll(() => server?.close())
 
-  const pages = ['/', '/start', '/limits', '/rules', '/cli/servers', '/concepts']
+  const pages = long ? ['/', '/start', '/limits', '/rules', '/cli/servers', '/concepts'] : ['/', '/limits']
   test.each(looks)('on %s', async (device, options) => {
     for (const path of pages.filter((_, i) => looksOf(i).some(([name]) => name === device))) {
       const { port } = server.address() as AddressInfo
