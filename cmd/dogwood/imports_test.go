@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"tree/piecewise":                   {},
 	"tree/store":                       {"tree", "tree/piecewise", "tree/store/dedup", "tree/store/kept", "tree/store/durable", "tree/store/kv", "tree/store/logdir", "tree/store/logged", "tree/store/used"},
 	"tree/store/logdir":                {"tree/store/logged", "tree/store/wal"},
-	"tree/store/entry":                 {"tree", "tree/jsontext"},
+	"tree/store/entry":                 {"tree", "tree/jsontext", "tree/piecewise"},
 	"tree/store/dedup":                 {"tree/store/kv"},
 	"tree/store/kept":                  {"tree", "tree/store/kv"},
 	"tree/store/used":                  {},

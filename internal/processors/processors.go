@@ -8,29 +8,34 @@ import (
 	"sync/atomic"
 )
 
-// spare is 1 while the runtime uses one processor more than the process has.
+// spares is how many processors more than it has the process may be told to use: one for the
+// poller of the network, and one for the garbage collector, which is at work for much of the time
+// while clients write and read megabytes, and keeps a processor to itself.
+const spares = 2
+
+// spare is spares while the runtime uses as many processors more than the process has.
 var spare atomic.Int32
 
-// Count returns how many processors the process has: GOMAXPROCS without a spare one.
+// Count returns how many processors the process has: GOMAXPROCS without spare ones.
 func Count() int { return runtime.GOMAXPROCS(0) - int(spare.Load()) }
 
-// AddSpare has the runtime use one processor more than the process has. The returned function
+// AddSpare has the runtime use two processors more than the process has. The returned function
 // undoes that. The environment variable GOMAXPROCS turns it off.
 //
 // While all processors of the runtime are busy, it looks for input from the network every 10 ms
 // only. On two processors, one that parses a long text and one that commits let each step of a
-// small request wait for that. With a spare one, a thread sleeps in the poller, and the system's
+// small request wait for that. With spare ones, a thread sleeps in the poller, and the system's
 // scheduler, which favors threads that have slept, runs it as soon as there is input.
 //
 // To yield now and then in long loops does not help: the runtime takes up what yielded before it
 // asks the poller. The runtime no longer follows a change of the processors that a container may
 // use: the server has to be started again.
 func AddSpare() (remove func()) {
-	if os.Getenv("GOMAXPROCS") != "" || !spare.CompareAndSwap(0, 1) {
+	if os.Getenv("GOMAXPROCS") != "" || !spare.CompareAndSwap(0, spares) {
 		return func() {}
 	}
 	n := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(n + 1)
+	runtime.GOMAXPROCS(n + spares)
 	return func() {
 		spare.Store(0)
 		runtime.SetDefaultGOMAXPROCS()

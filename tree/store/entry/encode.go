@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/jsontext"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // An Encoder makes the entries of one commit after another, in memory that it uses again. The
@@ -126,8 +127,9 @@ func (e *Encoder) cut(h Header) []byte {
 		id := fmt.Sprintf("%016x.%d.%d", h.Run, h.Revision, long)
 		long++
 		parts := 0
-		for text := range Pieces(string(line[:len(line)-1])) {
-			add(append((&Part{id, parts, text}).append(nil), '\n'))
+		for text := range Pieces(piecewise.Own(line[:len(line)-1])) { // which nothing keeps
+			op := make([]byte, 0, len(text)+len(text)/4+len(id)+64) // most texts have few quotes
+			add(append((&Part{id, parts, text}).append(op), '\n'))
 			parts++
 		}
 		add(append((&Join{id, parts}).append(nil), '\n'))
@@ -208,7 +210,7 @@ func appendWrites(b []byte, writes []tree.ResolvedWrite) []byte {
 		if w.Node.IsEmpty() {
 			b = append(b, "null"...)
 		} else {
-			b = append(b, w.Node.Text()...)
+			b = piecewise.Append(b, w.Node.Text())
 		}
 	}
 	return append(b, '}')
@@ -247,7 +249,7 @@ func (l *Left) append(b []byte) []byte {
 	for i, r := range l.Put {
 		b = append(b, separator(i, `,"put":[`)...)
 		b = strconv.AppendUint(append(b, '['), r.Number, 10)
-		b = append(append(append(b, ','), r.Text...), ']')
+		b = append(piecewise.Append(append(b, ','), r.Text), ']')
 	}
 	if len(l.Put) > 0 {
 		b = append(b, ']')
@@ -316,5 +318,17 @@ func (j *Join) append(b []byte) []byte {
 	return append(strconv.AppendInt(append(b, `,"n":`...), int64(j.Parts), 10), '}')
 }
 
-// Text returns an operation as its line in an entry, for what is sent in parts.
-func Text(op Operation) string { return string(op.append(nil)) }
+// Text returns an operation as its line in an entry, for what is sent in parts. Long values are
+// copied once, and a piece at a time.
+func Text(op Operation) string { return piecewise.Own(op.append(make([]byte, 0, size(op)))) }
+
+// size returns about how long the line of an operation is, and no less if it is long.
+func size(op Operation) int {
+	n := maxPiece
+	if w, ok := op.(Write); ok {
+		for _, w := range w.Writes {
+			n += len(w.Node.Text()) + 2*len(w.Target.Path.Clean()) + 32
+		}
+	}
+	return n
+}

@@ -3,6 +3,7 @@ package wal
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 var (
@@ -46,6 +47,7 @@ func (r *Record) size() int { return recordHead + len(r.Change) + len(r.Rows) }
 
 // appendRecord appends a record that is to be sealed.
 func appendRecord(b []byte, r *Record) []byte {
+	b = slices.Grow(b, r.size())
 	b = le.AppendUint32(b, uint32(r.size()))
 	b = append(b, make([]byte, 28)...) // see seal
 	b = le.AppendUint64(b, r.Database)
