@@ -17,7 +17,7 @@ import (
 
 const maxErrors = 100
 
-var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // later are the kinds that the format has and this version does not.
 var later = []string{"spread", "hook", "land", "history", "tier"}
@@ -121,7 +121,7 @@ func (p *parser) definition(m *hujson.ObjectMember) {
 	name, _ := jsonc.Str(&m.Name)
 	p.current = name
 	defer func() { p.current = "" }()
-	if !validName.MatchString(name) {
+	if len(name) > 64 || !validName.MatchString(name) {
 		p.fail(m.Name.StartOffset, "a name is a letter and then up to 63 letters, digits and _")
 		return
 	}
