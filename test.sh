@@ -122,9 +122,8 @@ unit() {
 # quick, because the same tests run in tier full without the detector. Tier long has it for
 # all packages of the engine and the server, and for programs that use them, too. Garbage is
 # collected less often: to collect it takes many times as long with the detector.
-concurrent="./sync ./server ./tree/store ./limit/... ./sdk-go ./server/consistency ./server/peer
-	./server/realtime/... ./sync/declared ./sync/outbox ./sync/queue ./sync/resume ./internal/fifo
-	./tree/store/logged ./tree/store/wal"
+concurrent="./sync ./server ./limit/... ./sdk-go ./server/peer ./server/realtime/... ./sync/declared
+	./sync/outbox ./sync/queue ./internal/fifo ./tree/store/logged ./tree/store/wal"
 users="./sdk-go/... ./server/... ./sync/... ./tree/... ./cmd/dogwood/internal/... ./bench/..."
 race() {
 	if command -v "$(go env CC)" >/dev/null; then
