@@ -214,9 +214,9 @@ func (c *committer) expire() {
 	}
 }
 
-// maxBatchEvents bounds the events that one batch keeps until they are
-// published. A write above many listeners makes one for each of their views.
-const maxBatchEvents = 64 << 10
+// maxBatchDeliveries bounds what one batch has to tell listeners: writes wait while that is queued.
+// A write above many listeners makes an event for each of their views, or one for all of them.
+const maxBatchDeliveries = 16 << 10
 
 // A batch may be applied for minBatchTime, or for writeShare times as long as the
 // last one took to be written if that is more, and at most for maxBatchTime; what is left
@@ -414,7 +414,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 		}
 	}()
 	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
-	for i, spent := 0, time.Duration(0); b.Events() <= maxBatchEvents && (i == 0 || spent <= most && !c.notes.full()); i++ {
+	for i, spent := 0, time.Duration(0); b.Deliveries() <= maxBatchDeliveries && (i == 0 || spent <= most && !c.notes.full()); i++ {
 		t, ok := s.at(i, b.Events() == 0)
 		if !ok {
 			break

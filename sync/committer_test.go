@@ -365,7 +365,7 @@ func TestManyEvents(t *testing.T) {
 			t.Errorf("write %d: %v", i, err)
 		}
 	}
-	const most = maxBatchEvents + listeners                              // the last write may exceed the bound
+	const most = maxBatchDeliveries + listeners                          // the last write may exceed the bound
 	if n := db.Stats().Batches - before - 1; n*most < listeners*writes { // one batch is the gate's
 		t.Errorf("%d events came in %d batches, want at most %d in each", listeners*writes, n, most)
 	}

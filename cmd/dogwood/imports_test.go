@@ -76,7 +76,7 @@ var layers = map[string][]string{
 	"sync/replay":                      {"derive", "rules", "sync/declared", "sync/versions", "tree", "tree/store", "tree/store/entry"},
 	"sync/watch":                       {"tree"},
 	"sync/resume":                      {"tree", "tree/store/entry"},
-	"sync/outbox":                      {"internal/fifo", "internal/processors", "limit", "sync/resume", "sync/wire", "tree"},
+	"sync/outbox":                      {"internal/fifo", "internal/processors", "limit", "sync/resume", "sync/wire", "tree", "tree/piecewise"},
 	"sync/interval":                    {},
 	"sync/trie":                        {"tree"},
 	"sync/echo":                        {},

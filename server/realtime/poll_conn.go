@@ -62,6 +62,7 @@ func newPoll(c *conn, callback wire.CallbackID) *poll {
 	p.idle = time.AfterFunc(PollFirst, p.expire)
 	c.moved = make(chan struct{}) // before anyone sees the poll
 	c.poll.Store(p)
+	outbox.Copies(c.out, true)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime/parking"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -197,6 +198,7 @@ func (s *socket) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing.state.Or(live)
+	outbox.Copies(s.c.out, false)
 	s.startWriter()
 }
 

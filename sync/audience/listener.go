@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"time"
 
 	"github.com/dogwooddb/dogwood/limit"
@@ -139,14 +140,23 @@ func (l *Listener) Close() {
 	l.audience.End(func(yield func(*Listener) bool) { yield(l) })
 }
 
-// End ends listens. It waits for the batch that is being committed once, not for
-// each of them.
+// endAtOnce is how many listens End ends before it lets a batch that waits go on.
+const endAtOnce = 256
+
+// End ends listens. It waits for the batch that is being committed once for some hundreds of
+// them, and not for each.
 func (a *Audience) End(listeners iter.Seq[*Listener]) {
 	a.Lock()
 	defer a.Unlock()
+	n := 0
 	for l := range listeners {
 		if !l.shown.Ended() {
 			a.remove(l)
+		}
+		if n++; n%endAtOnce == 0 {
+			a.Unlock()
+			runtime.Gosched()
+			a.Lock()
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Batch struct {
 	events  []delivery    // to be published in order
 	revoked []revocation  // listens that end with the commit
 	saved   []savedWindow // windows as they were before the batch
+	told    int           // listeners of the events, each as often as it is told
 }
 
 // A delivery is an event with the group it goes to.
@@ -265,7 +266,7 @@ func (p *Change) after() error {
 		case e != nil:
 			e.Measure()
 			e.Position.Writes = p.Batch.Writes
-			p.events = append(p.events, delivery{v.group, e})
+			p.tell(delivery{v.group, e})
 		}
 	}
 	return nil
@@ -353,7 +354,12 @@ func (b *Batch) Touch(writes []tree.ResolvedWrite) { b.watches.Touch(writes) }
 // lag has the views of a group read again.
 func (b *Batch) lag(g *group) {
 	b.forget(g)
-	b.events = append(b.events, delivery{group: g})
+	b.tell(delivery{group: g})
+}
+
+func (b *Batch) tell(d delivery) {
+	b.events = append(b.events, d)
+	b.told += len(d.group.listeners)
 }
 
 // forget makes a group as if no listener had been sent its view. The first that
@@ -370,6 +376,10 @@ func (b *Batch) forget(g *group) {
 
 // Events returns how many events the batch has.
 func (b *Batch) Events() int { return len(b.events) }
+
+// Deliveries returns how many events Publish has to keep and to queue: one for each listener that is
+// told, and no less than Events.
+func (b *Batch) Deliveries() int { return max(b.told, len(b.events)) }
 
 // Rollback puts back what tasks changed outside of the transaction.
 func (b *Batch) Rollback() {

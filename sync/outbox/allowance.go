@@ -33,6 +33,7 @@ type Allowance struct {
 	waiting *limit.Share // bytes that wait for clients which do not keep up
 	graces  atomic.Int64 // bytes of it
 	slow    slowOutboxes
+	pressed atomic.Int64 // events without room since relieve; from 1 on if that was of no use
 
 	// The size of a message is known only after it was made, so few are made at a time. A
 	// view waits for the committer first and is then read in a place of values. Values do

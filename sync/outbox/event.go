@@ -7,6 +7,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/resume"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // An Event is one change of a view: a replacement at a path, or several at
@@ -95,9 +96,15 @@ func (e *Event) Push(tag int64) []byte {
 	}
 	prefix := e.realtime.text[:e.realtime.prefix]
 	push := make([]byte, 0, len(prefix)+32)
-	push = wire.AppendPushSuffix(append(push, prefix...), tag)
+	push = wire.AppendPushSuffix(piecewise.Append(push, prefix), tag)
 	e.realtime.tagged.Store(&tagged{tag, push})
 	return push
+}
+
+// hasPush reports whether Push makes no text for a tag that it does not keep for all.
+func (e *Event) hasPush(tag int64) bool {
+	t := e.realtime.tagged.Load()
+	return tag == 0 || t != nil && t.tag == tag
 }
 
 func (e *Event) appendPush(dst []byte) []byte {

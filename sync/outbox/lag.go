@@ -109,11 +109,16 @@ func (w *waiting) take(it *item) {
 	}
 }
 
-// untake ends what take began, for an item without an event that goes back to the queue.
+// untake ends what take began, for the item that was taken last and goes back to the queue.
 func (w *waiting) untake(it *item) {
-	if it.counted {
-		w.own += it.own()
-		w.sent -= it.own()
+	if !it.counted {
+		return
+	}
+	w.own += it.own()
+	w.sent -= it.own()
+	if it.event != nil {
+		w.events += it.event.memory()
+		w.taken = w.taken[:len(w.taken)-1]
 	}
 }
 
@@ -225,9 +230,23 @@ func (a *Allowance) giveGrace() {
 // Waiting returns how many bytes wait for clients that do not keep up.
 func (a *Allowance) Waiting() int64 { return a.waiting.Meter().Used() }
 
+// relievePart is the part of all outboxes that find no room before relieve looks at all again,
+// if it was of no use.
+const relievePart = 8
+
 // relieve makes the outboxes give way that hold half the average of all or more. So what
-// they hold is at least halved, and those that hold little keep it.
+// they hold is at least halved, and those that hold little keep it. Where replies take the room, which
+// do not give way, it looks at all of them only now and then: it is called for each event.
 func (a *Allowance) relieve() {
+	if n := a.pressed.Add(1); n > 1 && n <= int64(a.slow.len()/relievePart) {
+		return
+	}
+	a.pressed.Store(0)
+	defer func() {
+		if a.waiting.Used() >= a.waiting.Most() {
+			a.pressed.Store(1)
+		}
+	}()
 	var sum int64
 	list := a.slow.list()
 	for _, o := range list {
@@ -257,6 +276,12 @@ func (s *slowOutboxes) remove(o *Outbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, o)
+}
+
+func (s *slowOutboxes) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }
 
 func (s *slowOutboxes) list() []*Outbox {

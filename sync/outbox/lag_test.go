@@ -304,3 +304,46 @@ func TestRepliesThatFitAgain(t *testing.T) {
 		all.waiting.Release(waitingStep)
 	})
 }
+
+// TestOwnTextsAreBounded: an event counts once for all who wait for it. Texts that they do not
+// share, since each has a tag of its own or copies what it is given, count beside it, and are
+// only made while there is memory.
+func TestOwnTextsAreBounded(t *testing.T) {
+	const size, memory = 1 << 20, 32 << 20
+	for name, copies := range map[string]bool{"tags": false, "copies": true} {
+		all := newAllowance(memory)
+		address := share(all, limit.Unbounded)
+		var list []*follower
+		for i := range 50 {
+			f := newFollower(address)
+			if copies {
+				Copies(f.Outbox, true)
+			} else {
+				f.view.Tag = int64(i + 1)
+			}
+			list = append(list, f)
+		}
+		e := sized(size)
+		for _, f := range list {
+			f.PushEvent(f.view, e)
+		}
+		given := 0
+		for _, f := range list {
+			given += len(f.Take(1 << 20)) // and does not read it
+		}
+		if most := int64(memory/2 + 2*size); all.Held() > most || given == 0 || given == len(list) {
+			t.Errorf("%s: %d clients were given their texts, which hold %d bytes, want %d at most", name, given, all.Held(), most)
+		}
+		for range 2 { // the others get theirs when these have read
+			for _, f := range list {
+				given += len(f.takeAll())
+			}
+		}
+		if given != len(list) {
+			t.Errorf("%s: %d clients have got their texts, want %d", name, given, len(list))
+		}
+		if all.Held() != 0 || all.Waiting() != 0 {
+			t.Errorf("%s: in the end %d bytes are held, and %d wait", name, all.Held(), all.Waiting())
+		}
+	}
+}
