@@ -193,11 +193,13 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 			b.at = p.Child(ch.key)
 			return nil
 		}
+		if ch.key != resume { // that one is gone, or was visited: the way leads into no other
+			below = tree.Root
+		}
 		if len(pattern) == 0 {
 			err = b.add(r.id, p, ch)
 		} else {
 			err = b.visit(ch.row, p.Child(ch.key), pattern[1:], below)
-			below = tree.Root
 		}
 		if err != nil || b.budget <= 0 {
 			return err
