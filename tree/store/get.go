@@ -2,6 +2,7 @@ package store
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -36,6 +37,34 @@ func (tx *Tx) GetLimit(p tree.Path, limit int64) (tree.Node, error) {
 		return tree.Empty, nil
 	}
 	return read(tx).load(r, limit)
+}
+
+// Window returns the node at p with only the children inside the query's
+// window, and its own priority: what a filtered listen shows. A limit on the
+// bytes of canonical JSON, if not 0, makes it fail with ErrTooBig.
+func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) {
+	if q.IsAll() {
+		return tx.GetLimit(p, limit)
+	}
+	r, rest, err := tx.find(p)
+	if err != nil {
+		return tree.Empty, err
+	}
+	entries, err := read(tx).entries(r, rest, p, q)
+	if err != nil {
+		return tree.Empty, err
+	}
+	return read(tx).collect(r, rest, entries, limit)
+}
+
+// Children is Window for entries that are known to be those of the window in this state.
+// It costs their rows, with or without an index.
+func (tx *Tx) Children(p tree.Path, window []tree.Entry, limit int64) (tree.Node, error) {
+	r, rest, err := tx.find(p)
+	if err != nil {
+		return tree.Empty, err
+	}
+	return read(tx).collect(r, rest, slices.Clone(window), limit)
 }
 
 // Peek returns the node at p if it is a leaf. Of an object it only says that it

@@ -44,12 +44,14 @@ func (x Indexes) indexedValue(ix definition, p tree.Path) (indexed, error) {
 	return indexed{v, true}, err
 }
 
-// valueAt returns the index value of the child at p in a declared order.
+// valueAt returns the index value of the child at p.
 func (x Indexes) valueAt(p tree.Path, order string) (tree.Node, error) {
-	if order == tree.ByValue {
+	switch {
+	case order == tree.ByPriority:
+		return x.tx.Priority(p)
+	case order == tree.ByValue:
 		return x.shallowValue(x.tx.find(p))
-	}
-	if tree.IsListOrder(order) {
+	case tree.IsListOrder(order):
 		r, rest, err := x.tx.find(p)
 		if err != nil {
 			return tree.Empty, err
@@ -221,14 +223,10 @@ func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 // whether there is a child. All objects have the same index value.
 func (x Indexes) Value(p tree.Path, order string) (v tree.Node, exists bool, err error) {
 	exists, err = x.tx.Has(p)
-	switch {
-	case err != nil || !exists || order == tree.ByKey:
+	if err != nil || !exists || order == tree.ByKey {
 		return tree.Empty, exists, err
-	case order == tree.ByPriority:
-		v, err = x.tx.Priority(p)
-	default:
-		v, err = x.valueAt(p, order)
 	}
+	v, err = x.valueAt(p, order)
 	return v, true, err
 }
 

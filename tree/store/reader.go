@@ -308,9 +308,12 @@ func (rd reader) textSize(r row, limit int64) (size int, err error) {
 }
 
 // holdEntry is hold for one more entry of a query.
-func (rd reader) holdEntry(e tree.Entry) error {
-	const each = 64 // bytes beside the texts
-	return rd.tx.hold(each + len(e.Key) + len(e.Value.Text()))
+func (rd reader) holdEntry(e tree.Entry) error { return rd.tx.hold(entryBytes(e)) }
+
+// entryBytes is about how much memory an entry takes.
+func entryBytes(e tree.Entry) int {
+	const each = 64 // in addition to the texts
+	return each + len(e.Key) + len(e.Value.Text())
 }
 
 // grown is hold for a text that grows to size, and takes as much again while it does.
