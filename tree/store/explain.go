@@ -153,7 +153,7 @@ func (rd reader) passesFew(p tree.Path, q tree.Query) (bool, error) {
 	if onlyPriorities(q) || q.FromLast && q.Limit > 0 && !q.End.Set {
 		return true, nil
 	}
-	r, _, err := rd.tx.find(p)
+	r, _, err := found(rd.tx, p, false)
 	if err != nil || r.tag != tagContainer {
 		return true, err
 	}

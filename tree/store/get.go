@@ -10,7 +10,7 @@ import (
 // Has reports whether there is a node at p. It costs one row for each level of
 // containers, however large the node.
 func (tx *Tx) Has(p tree.Path) (bool, error) {
-	r, rest, err := tx.find(p)
+	r, rest, err := found(tx, p, false)
 	if err != nil || !r.exists() {
 		return false, err
 	}
@@ -70,7 +70,10 @@ func (tx *Tx) Children(p tree.Path, window []tree.Entry, limit int64) (tree.Node
 // Peek returns the node at p if it is a leaf. Of an object it only says that it
 // is one, which costs what Has does.
 func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
-	r, rest, err := tx.find(p)
+	r, rest, err := found(tx, p, false)
+	if err == nil && r.cut && r.tag == tagBlob {
+		r, rest, err = tx.find(p)
+	}
 	switch {
 	case err != nil || !r.exists():
 		return tree.Empty, false, err
@@ -88,7 +91,7 @@ func (tx *Tx) Peek(p tree.Path) (leaf tree.Node, isObject bool, err error) {
 
 // PeekUpTo is Peek that does not read a string which is longer than some bytes. ok is false if it is.
 func (tx *Tx) PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok bool, err error) {
-	r, rest, err := tx.find(p)
+	r, rest, err := found(tx, p, false)
 	if err == nil && r.tag == tagBlob && rest.IsRoot() && r.size > uint64(bytes) {
 		return tree.Empty, false, false, nil
 	}
@@ -100,7 +103,7 @@ func (tx *Tx) PeekUpTo(p tree.Path, bytes int) (leaf tree.Node, isObject, ok boo
 // one row for each that is asked for.
 func (tx *Tx) Keys(p tree.Path) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		r, rest, err := tx.find(p)
+		r, rest, err := found(tx, p, false)
 		if err != nil {
 			yield("", err)
 			return

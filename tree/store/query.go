@@ -15,7 +15,7 @@ import (
 // order. With an index it costs the rows of the window; without one, those of
 // all children.
 func (tx *Tx) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
-	r, rest, err := tx.find(p)
+	r, rest, err := found(tx, p, false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.N
 	if r.tag == tagPacked {
 		return r.node.Get(rest).Child(key), nil
 	}
-	child, err := rd.tx.rowAt(r.id, key)
+	child, err := rd.tx.rowAt(r.id, key, true)
 	if err != nil || !child.exists() {
 		return tree.Empty, err
 	}
@@ -170,6 +170,7 @@ func isPast(q tree.Query, e tree.Entry) bool {
 
 // byKey walks a container's rows in key order.
 func (rd reader) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+	rd.cut = true
 	from, end := idKey(container), idKey(container+1)
 	if q.Start.Set {
 		key, _ := q.Start.Value.StringValue()
@@ -214,6 +215,7 @@ func (rd reader) byPriority(container uint64, p tree.Path, q tree.Query) iter.Se
 // withoutPriority walks the children that have no priority, from the near end of the range to
 // its far end. It passes the others that lie between.
 func (rd reader) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+	rd.cut = true
 	from, end := idKey(container), idKey(container+1)
 	if q.Start.Set && q.Start.KeyRank == tree.AtKey {
 		from = boundKey(container, q.Start.Key)
@@ -231,7 +233,7 @@ func (rd reader) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
 		for ch, err := range rows {
 			e := tree.Entry{Key: ch.key}
-			if err == nil && !ch.row.nodePriority().IsEmpty() {
+			if err == nil && ch.row.hasPriority() {
 				if isPast(q, e) {
 					return
 				}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -92,7 +93,7 @@ func (rd reader) child(k, v []byte) (child, error) {
 	if !ok {
 		return child{}, fmt.Errorf("%w: unreadable key of a row", ErrDamaged)
 	}
-	r, err := decodeRow(v)
+	r, err := decodeRow(v, !rd.cut)
 	return child{key, r}, err
 }
 
@@ -104,9 +105,12 @@ func (rd reader) child(k, v []byte) (child, error) {
 // a growing buffer and copied once to its length. Above it the text is measured first, in
 // a second pass over the rows, and built in memory of its size: a buffer that grows has
 // its old and its new memory for a moment.
-type reader struct{ tx *Tx }
+type reader struct {
+	tx  *Tx
+	cut bool // children are only looked at: their rows may lack their priority, see row.cut
+}
 
-func read(tx *Tx) reader { return reader{tx} }
+func read(tx *Tx) reader { return reader{tx: tx} }
 
 // cursor returns a cursor whose steps over deleted entries are counted and can be interrupted,
 // as those over others are by their reader.
@@ -231,6 +235,25 @@ func (rd reader) blob(r row) (string, error) {
 		return "", wrongSize(r, uint64(len(buf)))
 	}
 	return string(buf), nil
+}
+
+// start returns a leaf with the beginning of a long string: as much as entries of indexes hold, and
+// a character more, which tells that the string goes on.
+func (rd reader) start(r row) (tree.Node, error) {
+	most := int(min(r.size, maxIndexed+utf8.UTFMax))
+	text := make([]byte, 0, most)
+	for chunk, err := range rd.chunks(r.id) {
+		if err != nil {
+			return tree.Empty, err
+		}
+		if text = append(text, chunk[:min(len(chunk), most-len(text))]...); len(text) == most {
+			break
+		}
+	}
+	if len(text) < most {
+		return tree.Empty, wrongSize(r, uint64(len(text)))
+	}
+	return tree.String(string(text)), nil
 }
 
 // long counts a long string before it is read. Interrupt is asked as often as if it were in rows.
