@@ -147,7 +147,7 @@ type builder struct {
 }
 
 func (b *builder) run() error {
-	r, err := b.tx.row(rootKey)
+	r, err := rowOf(b.tx, rootKey, false)
 	if err == nil {
 		err = b.visit(r, tree.Root, patternKeys(b.ix.Pattern), b.from)
 	}
@@ -175,7 +175,7 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 		if key, rest, ok := from.Cut(); ok && key == pattern[0] {
 			below = rest
 		}
-		child, err := b.tx.row(rowKey(r.id, pattern[0]))
+		child, err := rowOf(b.tx, rowKey(r.id, pattern[0]), false)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 	if resume != "" {
 		first = rowKey(r.id, resume)
 	}
-	for ch, err := range read(b.tx).childrenFrom(r.id, first) {
+	for ch, err := range (reader{tx: b.tx, cut: true}).childrenFrom(r.id, first) {
 		if err != nil {
 			return err
 		}
@@ -193,11 +193,13 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 			b.at = p.Child(ch.key)
 			return nil
 		}
+		if ch.key != resume { // that one is gone, or was visited: the way leads into no other
+			below = tree.Root
+		}
 		if len(pattern) == 0 {
 			err = b.add(r.id, p, ch)
 		} else {
 			err = b.visit(ch.row, p.Child(ch.key), pattern[1:], below)
-			below = tree.Root
 		}
 		if err != nil || b.budget <= 0 {
 			return err
@@ -207,7 +209,7 @@ func (b *builder) visit(r row, p tree.Path, pattern []string, from tree.Path) er
 }
 
 func (b *builder) add(container uint64, p tree.Path, ch child) error {
-	v, err := b.tx.Indexes().valueAt(p.Child(ch.key), b.ix.Order)
+	v, err := b.tx.Indexes().forEntries().valueAt(p.Child(ch.key), b.ix.Order)
 	b.found = append(b.found, entryKey(b.ix.id, container, v, ch.key))
 	return err
 }

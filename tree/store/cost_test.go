@@ -241,6 +241,54 @@ func TestIndexedRangeReadsItsWindow(t *testing.T) {
 	}
 }
 
+// TestSmallWriteNextToLongString: a write next to a string that an index orders by reads no more of it than
+// the entry has, and the entry is that of the whole string wherever it is cut.
+func TestSmallWriteNextToLongString(t *testing.T) {
+	s := open(t, "")
+	defer s.Close()
+	if err := s.Declare([]Index{{"/posts", "title"}, {"/posts", `["title","likes"]`}, {"/titles", tree.ByValue}}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, func(tx *Tx) error {
+		mustPut(t, tx, "posts/long", tree.MustParseNode(`{"likes":0,"title":"`+strings.Repeat("long ", 200_000)+`"}`))
+		return nil
+	})
+	build(t, s)
+	stats := put(t, s, func(tx *Tx) error {
+		mustPut(t, tx, "posts/long/likes", tree.Number(1))
+		return nil
+	})
+	if stats.Long > 0 || stats.Read > 20 || stats.Written > 3 {
+		t.Errorf("a small write next to a long string: %+v, want at most 20 rows read, 3 written, and none of the string", stats)
+	}
+	var titles []string
+	for n := maxIndexed - 5; n < maxIndexed+5; n++ {
+		for _, char := range []string{"x", "é", "€", "😀", "\x00", "\x01", `"`} {
+			titles = append(titles, strings.Repeat("a", n)+strings.Repeat(char, PackLimit))
+		}
+	}
+	titles = append(titles, strings.Repeat("\x01", PackLimit/5)) // shorter than an entry, but not as JSON
+	var posts, values tree.Builder
+	for i, title := range titles {
+		key := fmt.Sprintf("k%03d", i)
+		posts.Child(key, tree.MustParseNode(`{"likes":0}`).With(tree.MustParsePath("title"), tree.String(title)))
+		values.Child(key, tree.String(title))
+	}
+	mustLoad(t, s, "titles", pieces, values.Node().JSON())
+	put(t, s, func(tx *Tx) error { mustPut(t, tx, "posts", posts.Node()); return nil })
+	checked(t, s)
+	put(t, s, func(tx *Tx) error {
+		for i := range titles {
+			key := fmt.Sprintf("k%03d", i)
+			mustPut(t, tx, "posts/"+key+"/likes", tree.Number(2))
+			mustPut(t, tx, "posts/"+key+"/title", tree.Bool(true))
+			mustPut(t, tx, "titles/"+key, tree.Empty)
+		}
+		return nil
+	})
+	checked(t, s)
+}
+
 func TestSmallWriteTouchesFewRows(t *testing.T) {
 	s := filled(t, 2000)
 	stats := put(t, s, func(tx *Tx) error {

@@ -16,7 +16,7 @@ import (
 // The count of a range cannot be kept, since ranges are the client's choice. Its cost
 // grows with the range and is bounded by Interrupt and Brief as that of any read is.
 func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
-	r, rest, err := tx.find(p)
+	r, rest, err := found(tx, p, false)
 	switch {
 	case err != nil || !r.exists() || r.tag == tagBlob:
 		return 0, err

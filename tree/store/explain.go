@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
 // A Plan says in which way a read is answered.
@@ -126,4 +127,43 @@ func (tx *Tx) ExplainShallow(p tree.Path, after string, limit int) (l Listing, c
 	}
 	c.Rows = tx.stats.Read - before.Read
 	return l, c, err
+}
+
+// Indexed reports whether a query at p is answered without visiting children that may be
+// far more than those in its window: it orders by key, by a declared index that is built, or by
+// priority and few children have one that it passes.
+func (tx *Tx) Indexed(p tree.Path, q tree.Query) (bool, error) {
+	switch q.Order() {
+	case tree.ByKey:
+		return true, nil
+	case tree.ByPriority:
+		return read(tx).passesFew(p, q)
+	}
+	_, ok, err := tx.Indexes().ready(p, q.Order())
+	return ok, err
+}
+
+// fewPassed is how many children with a priority a walk over those without one may pass.
+const fewPassed = 64
+
+// passesFew reports whether a query by priority passes few children that are not in its window.
+// A walk back without an end has all that have a priority in its window, or is full before it
+// comes to those without one.
+func (rd reader) passesFew(p tree.Path, q tree.Query) (bool, error) {
+	if onlyPriorities(q) || q.FromLast && q.Limit > 0 && !q.End.Set {
+		return true, nil
+	}
+	r, _, err := found(rd.tx, p, false)
+	if err != nil || r.tag != tagContainer {
+		return true, err
+	}
+	prefix, n := indexPrefix(priorityIndex.id, r.id), 0
+	c := rd.cursor(kv.Index)
+	for k, _ := c.Seek(prefix); n <= fewPassed && hasPrefix(k, prefix); k, _ = c.Next() {
+		if err := rd.tx.tick(); err != nil {
+			return false, err
+		}
+		n++
+	}
+	return n <= fewPassed, c.Err()
 }

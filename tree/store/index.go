@@ -25,10 +25,17 @@ func shallowIndexValue(v tree.Node) tree.Node {
 // Indexes are the declared indexes and their entries, as a transaction sees them. Entries
 // have no value: the key of an entry has everything that a walk needs, so a query reads
 // the rows of its window and no others.
-type Indexes struct{ tx *Tx }
+type Indexes struct {
+	tx   *Tx
+	part bool // of long strings only what entries hold is read
+}
 
 // Indexes returns the indexes as of the transaction.
-func (tx *Tx) Indexes() Indexes { return Indexes{tx} }
+func (tx *Tx) Indexes() Indexes { return Indexes{tx: tx} }
+
+// forEntries has values read that only make entries. So a small write next to a string of
+// megabytes that an index orders by does not read all of it.
+func (x Indexes) forEntries() Indexes { return Indexes{x.tx, true} }
 
 // indexedValue reads what ix holds for the node at p.
 func (x Indexes) indexedValue(ix definition, p tree.Path) (indexed, error) {
@@ -40,17 +47,19 @@ func (x Indexes) indexedValue(ix definition, p tree.Path) (indexed, error) {
 	if err != nil || !ok {
 		return indexed{}, err
 	}
-	v, err := x.valueAt(p, ix.Order)
+	v, err := x.forEntries().valueAt(p, ix.Order)
 	return indexed{v, true}, err
 }
 
-// valueAt returns the index value of the child at p in a declared order.
+// valueAt returns the index value of the child at p.
 func (x Indexes) valueAt(p tree.Path, order string) (tree.Node, error) {
-	if order == tree.ByValue {
-		return x.shallowValue(x.tx.find(p))
-	}
-	if tree.IsListOrder(order) {
-		r, rest, err := x.tx.find(p)
+	switch {
+	case order == tree.ByPriority:
+		return x.tx.Priority(p)
+	case order == tree.ByValue:
+		return x.shallowValue(found(x.tx, p, false))
+	case tree.IsListOrder(order):
+		r, rest, err := found(x.tx, p, false)
 		if err != nil {
 			return tree.Empty, err
 		}
@@ -60,7 +69,7 @@ func (x Indexes) valueAt(p tree.Path, order string) (tree.Node, error) {
 	if err != nil {
 		return tree.Empty, err
 	}
-	return x.shallowValue(x.tx.find(p.Join(rel)))
+	return x.shallowValue(found(x.tx, p.Join(rel), false))
 }
 
 // listValue returns the values of a child by several paths. The child is at rest in what find
@@ -71,7 +80,7 @@ func (x Indexes) listValue(order string, r row, rest tree.Path) (tree.Node, erro
 	}
 	values := make([]tree.Node, 0, tree.MaxOrder)
 	for rel := range tree.OrderPaths(order) {
-		v, err := x.shallowValue(x.tx.follow(r, rest.Join(rel)))
+		v, err := x.shallowValue(x.tx.follow(r, rest.Join(rel), false))
 		if err != nil {
 			return tree.Empty, err
 		}
@@ -91,6 +100,8 @@ func (x Indexes) shallowValue(r row, rest tree.Path, err error) (tree.Node, erro
 		return tree.Empty, nil
 	case r.tag == tagContainer:
 		return objectValue, nil
+	case x.part:
+		return read(x.tx).start(r)
 	}
 	n, err := read(x.tx).load(r, 0)
 	return n.Value(), err
@@ -164,7 +175,7 @@ func (x Indexes) rowIndexed(ix definition, r row) (indexed, error) {
 	if !r.exists() {
 		return indexed{}, nil
 	}
-	v, err := x.rowValue(r, ix.Order)
+	v, err := x.forEntries().rowValue(r, ix.Order)
 	return indexed{v, true}, err
 }
 
@@ -221,14 +232,10 @@ func entryKey(index uint32, container uint64, v tree.Node, key string) []byte {
 // whether there is a child. All objects have the same index value.
 func (x Indexes) Value(p tree.Path, order string) (v tree.Node, exists bool, err error) {
 	exists, err = x.tx.Has(p)
-	switch {
-	case err != nil || !exists || order == tree.ByKey:
+	if err != nil || !exists || order == tree.ByKey {
 		return tree.Empty, exists, err
-	case order == tree.ByPriority:
-		v, err = x.tx.Priority(p)
-	default:
-		v, err = x.valueAt(p, order)
 	}
+	v, err = x.valueAt(p, order)
 	return v, true, err
 }
 
@@ -249,5 +256,5 @@ func (x Indexes) rowValue(r row, order string) (tree.Node, error) {
 			return tree.Empty, err
 		}
 	}
-	return x.shallowValue(x.tx.follow(r, rel))
+	return x.shallowValue(x.tx.follow(r, rel, false))
 }

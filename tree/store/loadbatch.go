@@ -148,7 +148,7 @@ func (op *loadOp) index(tx *Tx, kept func(uint32) bool) error {
 		if !kept(ix.id) {
 			continue
 		}
-		v, err := tx.Indexes().rowValue(op.child, ix.Order)
+		v, err := tx.Indexes().forEntries().rowValue(op.child, ix.Order)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (op *loadOp) unlink(tx *Tx) error {
 	}
 	key, _ := decodeKey(op.key[8:])
 	for _, ix := range op.container.indexes {
-		v, err := tx.Indexes().rowValue(old, ix.Order)
+		v, err := tx.Indexes().forEntries().rowValue(old, ix.Order)
 		if err != nil {
 			return err
 		}

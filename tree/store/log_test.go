@@ -143,6 +143,83 @@ func TestReclaimLogged(t *testing.T) {
 	check(t, s)
 }
 
+// TestUpkeepBetweenSteps: wherever a process is killed while commits are put into the file, upkeep that comes
+// before the rest of them leaves nothing that belongs to nothing. Here a commit puts a row into an old
+// container, and takes away what that is in.
+func TestUpkeepBetweenSteps(t *testing.T) {
+	const freeze = 16 << 10 // steps have four entries
+	dir := t.TempDir()
+	s := openLogged(t, dir, "a.db", freeze)
+	if err := s.Declare([]Index{{"/rooms/$room/messages", "time"}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		put(t, s, func(tx *Tx) error { mustPut(t, tx, fmt.Sprint("rooms/r", i), messages(100)); return nil })
+	}
+	build(t, s)
+	if err := s.logged.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	var killed []string
+	inject := func(commit func() error) {
+		t.Helper()
+		err := s.logged.Paused(func() error { s.logged.File().Inject().Commit = commit; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	inject(func() error {
+		to := t.TempDir()
+		killed = append(killed, to)
+		return os.CopyFS(to, os.DirFS(dir))
+	})
+	put(t, s, func(tx *Tx) error {
+		mustPut(t, tx, "rooms/r1/messages/new", tree.MustParseNode(`{"time":0}`))
+		mustPut(t, tx, "rooms/r1", tree.Empty)
+		tx.SetRevision(2)
+		return nil
+	})
+	if err := s.logged.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	inject(nil)
+	if len(killed) < 2 {
+		t.Fatalf("the commit was put into the file in %d steps", len(killed))
+	}
+	for i, dir := range killed {
+		s := openLogged(t, dir, "a.db", freeze)
+		err := s.logged.Paused(func() error { return freeAll(s) })
+		if err = errors.Join(err, s.logged.Apply()); err != nil {
+			t.Fatal(err)
+		}
+		if check(t, s); t.Failed() {
+			t.Fatalf("it was killed behind step %d of %d", i+1, len(killed))
+		}
+		if err := s.logged.Paused(func() error { return freeAll(s) }); err != nil {
+			t.Fatal(err)
+		}
+		check(t, s)
+	}
+}
+
+// freeAll does all upkeep of the file.
+func freeAll(s *Store) error {
+	for more := true; more; {
+		k, err := s.bolt.Begin(true)
+		if err != nil {
+			return err
+		}
+		if more, err = s.reclaimApplied(k, 0); err != nil {
+			k.Rollback()
+			return err
+		}
+		if err := k.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TestCopiedFile: a copy of a file that needs the log is a database of its own.
 func TestCopiedFile(t *testing.T) {
 	dir := t.TempDir()

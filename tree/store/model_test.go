@@ -62,11 +62,15 @@ func (m *model) leaf() tree.Node {
 }
 
 func (m *model) priority() tree.Node {
-	switch m.rnd.IntN(4) {
-	case 0:
+	switch m.rnd.IntN(24) {
+	case 0, 1, 2, 3, 4, 5:
 		return tree.Number(float64(m.rnd.IntN(3)))
-	case 1:
+	case 6, 7, 8, 9:
 		return tree.String(m.pick(modelKeys))
+	case 10:
+		return tree.String(strings.Repeat("x", maxIndexed+m.rnd.IntN(3)-1) + m.pick(modelKeys))
+	case 11:
+		return tree.String(strings.Repeat("x", longPriority) + m.pick(modelKeys))
 	}
 	return tree.Empty
 }

@@ -38,7 +38,7 @@ func (rd reader) describe(r row, rest tree.Path, key string) (c tree.PageChild, 
 	if r.tag == tagPacked {
 		return tree.Describe(key, r.node.Get(rest).Child(key)), nil
 	}
-	child, err := rd.tx.rowAt(r.id, key)
+	child, err := rd.tx.rowAt(r.id, key, true)
 	switch {
 	case err != nil:
 		return c, err

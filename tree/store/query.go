@@ -11,21 +11,11 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// Indexed reports whether a query at p is answered without visiting every
-// child: it orders by key or priority, or by a declared index that is built.
-func (tx *Tx) Indexed(p tree.Path, q tree.Query) (bool, error) {
-	if !q.NeedsIndex() {
-		return true, nil
-	}
-	_, ok, err := tx.Indexes().ready(p, q.Order())
-	return ok, err
-}
-
 // Query returns the entries of the query's window over the node at p, in query
 // order. With an index it costs the rows of the window; without one, those of
 // all children.
 func (tx *Tx) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
-	r, rest, err := tx.find(p)
+	r, rest, err := found(tx, p, false)
 	if err != nil {
 		return nil, err
 	}
@@ -57,34 +47,6 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	}
 	rd.tx.store.reads.Note(ix.Index)
 	return rd.take(p, q, rd.byIndex(ix, r.id, p, q))
-}
-
-// Window returns the node at p with only the children inside the query's
-// window, and its own priority: what a filtered listen shows. A limit on the
-// bytes of canonical JSON, if not 0, makes it fail with ErrTooBig.
-func (tx *Tx) Window(p tree.Path, q tree.Query, limit int64) (tree.Node, error) {
-	if q.IsAll() {
-		return tx.GetLimit(p, limit)
-	}
-	r, rest, err := tx.find(p)
-	if err != nil {
-		return tree.Empty, err
-	}
-	entries, err := read(tx).entries(r, rest, p, q)
-	if err != nil {
-		return tree.Empty, err
-	}
-	return read(tx).collect(r, rest, entries, limit)
-}
-
-// Children is Window for entries that are known to be those of the window in this state.
-// It costs their rows, with or without an index.
-func (tx *Tx) Children(p tree.Path, window []tree.Entry, limit int64) (tree.Node, error) {
-	r, rest, err := tx.find(p)
-	if err != nil {
-		return tree.Empty, err
-	}
-	return read(tx).collect(r, rest, slices.Clone(window), limit)
 }
 
 // collect makes the node of a window of what find found, with its own priority.
@@ -119,7 +81,7 @@ func (rd reader) childOf(r row, rest tree.Path, key string, limit int64) (tree.N
 	if r.tag == tagPacked {
 		return r.node.Get(rest).Child(key), nil
 	}
-	child, err := rd.tx.rowAt(r.id, key)
+	child, err := rd.tx.rowAt(r.id, key, true)
 	if err != nil || !child.exists() {
 		return tree.Empty, err
 	}
@@ -191,15 +153,24 @@ func inRange(q tree.Query, walk iter.Seq2[tree.Entry, error]) iter.Seq2[tree.Ent
 				if !yield(e, nil) {
 					return
 				}
-			case q.FromLast && !q.AfterStart(e), !q.FromLast && !q.BeforeEnd(e):
+			case isPast(q, e):
 				return
 			}
 		}
 	}
 }
 
+// isPast reports whether an entry lies behind the far end of the range.
+func isPast(q tree.Query, e tree.Entry) bool {
+	if q.FromLast {
+		return !q.AfterStart(e)
+	}
+	return !q.BeforeEnd(e)
+}
+
 // byKey walks a container's rows in key order.
 func (rd reader) byKey(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
+	rd.cut = true
 	from, end := idKey(container), idKey(container+1)
 	if q.Start.Set {
 		key, _ := q.Start.Value.StringValue()
@@ -241,34 +212,48 @@ func (rd reader) byPriority(container uint64, p tree.Path, q tree.Query) iter.Se
 	}
 }
 
-// withoutPriority walks the children that have no priority.
+// withoutPriority walks the children that have no priority, from the near end of the range to
+// its far end. It passes the others that lie between.
 func (rd reader) withoutPriority(container uint64, q tree.Query) iter.Seq2[tree.Entry, error] {
-	if q.Start.Set && tree.CompareValues(q.Start.Value, tree.Empty) > 0 {
-		return func(func(tree.Entry, error) bool) {}
-	}
-	from := idKey(container)
-	if q.Start.Set && q.Start.Value.IsEmpty() && q.Start.KeyRank == tree.AtKey {
+	rd.cut = true
+	from, end := idKey(container), idKey(container+1)
+	if q.Start.Set && q.Start.KeyRank == tree.AtKey {
 		from = boundKey(container, q.Start.Key)
+	}
+	if q.End.Set && q.End.Value.IsEmpty() && q.End.KeyRank == tree.AtKey {
+		end = append(boundKey(container, q.End.Key), 0) // the key itself may be inside
 	}
 	rows := rd.childrenFrom(container, from)
 	if q.FromLast {
-		rows = rd.childrenBefore(container, idKey(container+1))
+		rows = rd.childrenBefore(container, end)
+	}
+	if onlyPriorities(q) || q.End.Set && q.End.Value.IsEmpty() && q.End.KeyRank == tree.BeforeKeys {
+		rows = func(func(child, error) bool) {}
 	}
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
 		for ch, err := range rows {
-			if err == nil && !ch.row.nodePriority().IsEmpty() {
+			e := tree.Entry{Key: ch.key}
+			if err == nil && ch.row.hasPriority() {
+				if isPast(q, e) {
+					return
+				}
 				continue
 			}
-			if !yield(tree.Entry{Key: ch.key}, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
 	})
 }
 
+// onlyPriorities reports whether a range by priority has no children without one.
+func onlyPriorities(q tree.Query) bool {
+	return q.Start.Set && (!q.Start.Value.IsEmpty() || q.Start.KeyRank == tree.AfterKeys)
+}
+
 // byIndex walks the entries of an index in order.
 func (rd reader) byIndex(ix definition, container uint64, p tree.Path, q tree.Query) iter.Seq2[tree.Entry, error] {
-	w := indexWalk{tx: rd.tx, ix: ix, path: p, prefix: indexPrefix(ix.id, container), back: q.FromLast, values: 1}
+	w := indexWalk{tx: rd.tx, ix: ix, path: p, query: q, prefix: indexPrefix(ix.id, container), back: q.FromLast, values: 1}
 	if tree.IsListOrder(ix.Order) {
 		w.values = 0
 		for range tree.OrderPaths(ix.Order) {
@@ -281,14 +266,16 @@ func (rd reader) byIndex(ix definition, container uint64, p tree.Path, q tree.Qu
 
 // The walk is over keys alone. The value of an entry is decoded from its key, except
 // where a string was cut at maxIndexed: entries that agree so far are read with their
-// whole values and sorted, because their order in the bucket is by key only. Such a run
-// is in memory as a whole. It is as long as the number of children whose strings share
-// their first 512 bytes. Of several values, what follows behind the first that was cut says
-// nothing, so a run has all entries that agree up to there.
+// whole values and sorted, because their order in the bucket is by key only. A run is as long
+// as the number of children whose strings share their first 512 bytes. All of it is read, and
+// of a query with a limit no more than twice that is in memory. Of several values, what
+// follows behind the first that was cut says nothing, so a run has all entries that agree up
+// to there.
 type indexWalk struct {
 	tx     *Tx
 	ix     definition
 	path   tree.Path // of the container
+	query  tree.Query
 	prefix []byte
 	back   bool // from the end to the start
 	values int  // that an entry has
@@ -398,28 +385,70 @@ func (w *indexWalk) entry(k []byte) (e tree.Entry, cut bool, err error) {
 
 // cutRun reads the entries of strings that agree in the bytes the index holds,
 // puts them in order by their whole values, and returns the key behind them.
+//
+// They are held while they are gathered, and no more when the reader holds those that it
+// takes. Entries in front of the range are left out, or they could push others out of the
+// limit. Those behind it come last and end the walk.
 func (w *indexWalk) cutRun(c kv.Cursor, k []byte) (run []tree.Entry, next []byte, err error) {
 	_, _, size, _ := splitValues(k[len(w.prefix):], w.values)
-	same := bytes.Clone(k[:len(w.prefix)+size])
+	same, limit := bytes.Clone(k[:len(w.prefix)+size]), w.query.Limit
 	for ; hasPrefix(k, same); k = w.step(c) {
-		e, _, err := w.entry(k)
+		e, err := w.whole(k)
+		if err == nil && !w.query.InRange(e) && !isPast(w.query, e) {
+			continue
+		}
+		if err == nil {
+			err = w.tx.hold(entryBytes(e))
+		}
+		if run = append(run, e); err == nil && w.query.Filter == nil && limit > 0 && len(run) == 2*limit {
+			w.sort(run)
+			err = w.giveBack(run[limit:])
+			clear(run[limit:])
+			run = run[:limit]
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		if e.Value, err = w.tx.Indexes().valueAt(w.path.Child(e.Key), w.ix.Order); err != nil {
-			return nil, nil, err
-		}
-		run = append(run, e)
 	}
 	if err := c.Err(); err != nil {
 		return nil, nil, err
 	}
-	q := tree.Query{OrderBy: w.ix.Order}
-	slices.SortFunc(run, q.Compare)
+	w.sort(run)
+	return run, k, w.giveBack(run)
+}
+
+// giveBack holds entries no more.
+func (w *indexWalk) giveBack(run []tree.Entry) error {
+	total := 0
+	for _, e := range run {
+		total += entryBytes(e)
+	}
+	return w.tx.hold(-total)
+}
+
+// whole is entry for one whose string was cut. It keeps no row in memory, and what reading it
+// has held counts no more: the caller holds the entry.
+func (w *indexWalk) whole(k []byte) (tree.Entry, error) {
+	held := w.tx.holds
+	e, _, err := w.entry(k)
+	if err == nil {
+		e.Value, err = w.tx.Indexes().valueAt(w.path.Child(e.Key), w.ix.Order)
+	}
+	if err == nil {
+		err = w.tx.hold(int(held - w.tx.holds))
+	}
+	if len(e.Value.Text()) <= PackLimit {
+		e.Value = e.Value.Clone()
+	}
+	return e, err
+}
+
+// sort puts entries in the order of the walk.
+func (w *indexWalk) sort(run []tree.Entry) {
+	slices.SortFunc(run, w.query.Compare)
 	if w.back {
 		slices.Reverse(run)
 	}
-	return run, k, nil
 }
 
 // scan answers a query without an index: it looks at every child.

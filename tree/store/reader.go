@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -92,7 +93,7 @@ func (rd reader) child(k, v []byte) (child, error) {
 	if !ok {
 		return child{}, fmt.Errorf("%w: unreadable key of a row", ErrDamaged)
 	}
-	r, err := decodeRow(v)
+	r, err := decodeRow(v, !rd.cut)
 	return child{key, r}, err
 }
 
@@ -104,9 +105,12 @@ func (rd reader) child(k, v []byte) (child, error) {
 // a growing buffer and copied once to its length. Above it the text is measured first, in
 // a second pass over the rows, and built in memory of its size: a buffer that grows has
 // its old and its new memory for a moment.
-type reader struct{ tx *Tx }
+type reader struct {
+	tx  *Tx
+	cut bool // children are only looked at: their rows may lack their priority, see row.cut
+}
 
-func read(tx *Tx) reader { return reader{tx} }
+func read(tx *Tx) reader { return reader{tx: tx} }
 
 // cursor returns a cursor whose steps over deleted entries are counted and can be interrupted,
 // as those over others are by their reader.
@@ -233,6 +237,25 @@ func (rd reader) blob(r row) (string, error) {
 	return string(buf), nil
 }
 
+// start returns a leaf with the beginning of a long string: as much as entries of indexes hold, and
+// a character more, which tells that the string goes on.
+func (rd reader) start(r row) (tree.Node, error) {
+	most := int(min(r.size, maxIndexed+utf8.UTFMax))
+	text := make([]byte, 0, most)
+	for chunk, err := range rd.chunks(r.id) {
+		if err != nil {
+			return tree.Empty, err
+		}
+		if text = append(text, chunk[:min(len(chunk), most-len(text))]...); len(text) == most {
+			break
+		}
+	}
+	if len(text) < most {
+		return tree.Empty, wrongSize(r, uint64(len(text)))
+	}
+	return tree.String(string(text)), nil
+}
+
 // long counts a long string before it is read. Interrupt is asked as often as if it were in rows.
 func (rd reader) long(size int) error {
 	const step = 1024 * PackLimit
@@ -308,9 +331,12 @@ func (rd reader) textSize(r row, limit int64) (size int, err error) {
 }
 
 // holdEntry is hold for one more entry of a query.
-func (rd reader) holdEntry(e tree.Entry) error {
-	const each = 64 // bytes beside the texts
-	return rd.tx.hold(each + len(e.Key) + len(e.Value.Text()))
+func (rd reader) holdEntry(e tree.Entry) error { return rd.tx.hold(entryBytes(e)) }
+
+// entryBytes is about how much memory an entry takes.
+func entryBytes(e tree.Entry) int {
+	const each = 64 // in addition to the texts
+	return each + len(e.Key) + len(e.Value.Text())
 }
 
 // grown is hold for a text that grows to size, and takes as much again while it does.

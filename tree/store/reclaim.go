@@ -58,7 +58,8 @@ const (
 
 // reclaimApplied frees rows in a transaction of the file itself, when something is applied
 // to it or nothing is. An entry of the queue in the file is reachable in no state that
-// comes later, and no commit that is only in the log writes to it. To free through the log
+// comes later, and no commit that is only in the log writes to it: the queue gets what commits
+// unlink in the transaction that has the last of all they write. To free through the log
 // would write everything twice, and each look at the queue would walk over what it has
 // freed since the last time that something was applied.
 func (s *Store) reclaimApplied(k kv.Tx, entries int) (more bool, err error) {

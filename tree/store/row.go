@@ -31,7 +31,12 @@ type row struct {
 	id       uint64    // container or blob
 	size     uint64    // blob: bytes of the string
 	priority tree.Node // container or blob
+	cut      bool      // the priority is long and was left out
 }
+
+// longPriority is the length of a priority above which a row that is only on the way to
+// something else comes without it: it may have 10 MiB, and each read below would copy it.
+const longPriority = 1 << 10
 
 func (r row) exists() bool { return r.tag != 0 }
 
@@ -63,31 +68,37 @@ func (r row) maxSize() int { return 1 + 8 + 8 + len(r.node.Text()) + len(r.prior
 // decodeRow reads a stored value, copying it. nil gives the absent row. The
 // copy is needed because the memory belongs to the transaction, and nodes
 // outlive it. The text is not parsed: its checksum says that it is what was
-// stored, and only canonical JSON is stored.
-func decodeRow(v []byte) (row, error) {
+// stored, and only canonical JSON is stored. A row that need not be whole may
+// come without its priority.
+func decodeRow(v []byte, whole bool) (r row, err error) {
 	switch {
 	case v == nil:
 		return row{}, nil
 	case len(v) > 1 && v[0] == tagPacked:
 		return packedRow(tree.FromCanonical(string(v[1:]))), nil
 	case len(v) >= 9 && v[0] == tagContainer:
-		return row{
-			tag:      tagContainer,
-			id:       binary.BigEndian.Uint64(v[1:]),
-			priority: tree.FromCanonical(string(v[9:])),
-		}, nil
+		r = row{tag: tagContainer, id: binary.BigEndian.Uint64(v[1:])}
+		v = v[9:]
 	case len(v) >= 17 && v[0] == tagBlob:
-		return row{
-			tag:      tagBlob,
-			id:       binary.BigEndian.Uint64(v[1:]),
-			size:     binary.BigEndian.Uint64(v[9:]),
-			priority: tree.FromCanonical(string(v[17:])),
-		}, nil
+		r = row{tag: tagBlob, id: binary.BigEndian.Uint64(v[1:]), size: binary.BigEndian.Uint64(v[9:])}
+		v = v[17:]
+	default:
+		return row{}, fmt.Errorf("%w: unreadable row", ErrDamaged)
 	}
-	return row{}, fmt.Errorf("%w: unreadable row", ErrDamaged)
+	if r.cut = !whole && len(v) > longPriority; !r.cut {
+		r.priority = tree.FromCanonical(string(v))
+	}
+	return r, nil
 }
 
-// nodePriority returns the priority of the row's node.
+// hasLongPriority reports whether a stored value is a row with a priority that is left out where
+// it need not be whole.
+func hasLongPriority(v []byte) bool { return len(v) > 17+longPriority && v[0] != tagPacked }
+
+// hasPriority reports whether the row's node has a priority, also if it was left out.
+func (r row) hasPriority() bool { return r.cut || !r.nodePriority().IsEmpty() }
+
+// nodePriority returns the priority of the row's node. The row is whole.
 func (r row) nodePriority() tree.Node {
 	if r.tag == tagPacked {
 		return r.node.Priority()

@@ -143,23 +143,33 @@ func (tx *Tx) tick() error {
 	return nil
 }
 
-func (tx *Tx) row(key []byte) (row, error) {
-	if r, ok := tx.cache.row(key); ok {
+func (tx *Tx) row(key []byte) (row, error) { return rowOf(tx, key, true) }
+
+// rowOf returns a row. If it need not be whole, it may come without its priority.
+//
+// A long priority is held for what it is, since a row is read with each node. On the way to
+// another row it costs no memory at all.
+func rowOf(tx *Tx, key []byte, whole bool) (row, error) {
+	if r, ok := tx.cache.row(key); ok && !(whole && r.cut) {
 		return r, nil
 	}
 	v, err := tx.get(kv.Rows, key)
+	if err == nil && whole && hasLongPriority(v) {
+		tx.stats.Long += len(v)
+		err = tx.hold(len(v))
+	}
 	if err != nil {
 		return row{}, err
 	}
-	r, err := decodeRow(v)
+	r, err := decodeRow(v, whole)
 	tx.cache.learn(key, r)
 	return r, err
 }
 
 // rowAt returns the row of a container's child.
-func (tx *Tx) rowAt(container uint64, key string) (row, error) {
+func (tx *Tx) rowAt(container uint64, key string, whole bool) (row, error) {
 	tx.key = appendRowKey(tx.key[:0], container, key)
-	r, err := tx.row(tx.key)
+	r, err := rowOf(tx, tx.key, whole)
 	if err == nil {
 		tx.cache.remember(tx.key, r)
 	}
@@ -176,17 +186,21 @@ func (tx *Tx) newID() uint64 {
 // find follows p as far as rows go. It returns the last row on the way, absent
 // if the way ends, and what is left of the path inside it. Below a packed row
 // the path goes on inside the text, and below a blob it leads to nothing:
-// callers have to tell the two apart by the row's tag.
-func (tx *Tx) find(p tree.Path) (row, tree.Path, error) {
-	r, err := tx.row(rootKey)
+// callers have to tell the two apart by the row's tag. The row is whole if
+// nothing is left of the path.
+func (tx *Tx) find(p tree.Path) (row, tree.Path, error) { return found(tx, p, true) }
+
+// found is find for those that may need no priority.
+func found(tx *Tx, p tree.Path, whole bool) (row, tree.Path, error) {
+	r, err := rowOf(tx, rootKey, whole && p.IsRoot())
 	if err != nil {
 		return r, p, err
 	}
-	return tx.follow(r, p)
+	return tx.follow(r, p, whole)
 }
 
-// follow is find from a row on.
-func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
+// follow is found from a row on.
+func (tx *Tx) follow(r row, p tree.Path, whole bool) (row, tree.Path, error) {
 	var err error
 	for err == nil && r.tag == tagContainer {
 		key, rest, ok := p.Cut()
@@ -194,7 +208,7 @@ func (tx *Tx) follow(r row, p tree.Path) (row, tree.Path, error) {
 			break
 		}
 		p = rest
-		r, err = tx.rowAt(r.id, key)
+		r, err = tx.rowAt(r.id, key, whole && p.IsRoot())
 	}
 	return r, p, err
 }

@@ -12,7 +12,7 @@ import (
 
 // descend returns the rows on the way to p, from the root down, until the next
 // descend. The last is where p's node is or would be; it may be absent. rest is
-// the path inside it.
+// the path inside it. The last is whole, and the others may lack their priority.
 //
 // The steps and their keys are in memory of the write cache and last until the
 // next descend of the transaction. So one write must be finished before the
@@ -22,7 +22,10 @@ func (e editor) descend(p tree.Path) (steps []step, rest tree.Path, err error) {
 	d.keys = d.keys[:0]
 	steps, rest = d.steps[:0], p
 	for key := rootKey; ; {
-		r, err := e.tx.row(key)
+		r, err := rowOf(e.tx, key, rest.IsRoot())
+		if err == nil && r.cut && r.tag == tagBlob { // an object below it takes its priority
+			r, err = e.tx.row(key)
+		}
 		if err != nil {
 			return nil, rest, err
 		}
@@ -197,6 +200,13 @@ func (e editor) discard(r row) error {
 // row alone.
 func (e editor) prune(steps []step) error {
 	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].row.cut { // its entry in the index goes, too
+			whole, err := e.tx.row(steps[i].key)
+			if err != nil {
+				return err
+			}
+			steps[i].row = whole
+		}
 		if err := e.tx.delete(kv.Rows, steps[i].key); err != nil {
 			return err
 		}

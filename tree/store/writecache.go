@@ -76,10 +76,14 @@ func (d *writeCache) row(key []byte) (row, bool) {
 	return r, ok
 }
 
-// learn remembers a row that was read, if it is that of a container.
+// learn remembers a row that was read, if it is that of a container. A long priority is left
+// out, so what is remembered is bounded in bytes, too.
 func (d *writeCache) learn(key []byte, r row) {
 	if d == nil || r.tag != tagContainer {
 		return
+	}
+	if len(r.priority.Text()) > longPriority {
+		r.priority, r.cut = tree.Empty, true
 	}
 	if len(d.containers) >= maxKnown {
 		clear(d.containers)

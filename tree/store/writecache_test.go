@@ -148,6 +148,10 @@ func TestWriteCacheIsBounded(t *testing.T) {
 			t.Fatalf("%d containers are remembered", len(d.containers))
 		}
 	}
+	d.learn(idKey(9), row{tag: tagContainer, id: 7, priority: tree.String(strings.Repeat("p", longPriority))})
+	if r, ok := d.row(idKey(9)); !ok || r.id != 7 || !r.priority.IsEmpty() || !r.cut {
+		t.Errorf("a container with a long priority is remembered as %+v", r)
+	}
 	d.learn(rootKey, packedRow(tree.Bool(true)))
 	if r, ok := d.row(rootKey); ok {
 		t.Errorf("a packed row is remembered: %+v", r)
@@ -158,6 +162,95 @@ func TestWriteCacheIsBounded(t *testing.T) {
 	if cap(d.values) > keptValues {
 		t.Errorf("%d bytes are kept for the next transaction", cap(d.values))
 	}
+}
+
+// TestLongPriorities: a long priority is read where it is asked for, held there, and costs nothing below.
+// It goes with its node, however that goes.
+func TestLongPriorities(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "db"))
+	defer s.Close()
+	if err := s.Declare([]Index{{"/", "c"}, {"/a", "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	build(t, s)
+	long := func(text string) tree.Node { return tree.String(strings.Repeat(text, largeValue)) }
+	blob := tree.String(strings.Repeat("b", PackLimit))
+	want := tree.Empty
+	set := func(path string, n tree.Node) {
+		t.Helper()
+		want = want.With(tree.MustParsePath(path), n)
+		put(t, s, func(tx *Tx) error { mustPut(t, tx, path, n); return nil })
+		view(t, s, func(tx *Tx) error {
+			if got, err := tx.Get(tree.Root); got != want || err != nil {
+				t.Fatalf("after a write of %s: %v, other text: %t", path, err, got != want)
+			}
+			return nil
+		})
+		checked(t, s)
+	}
+	set("", tree.MustParseNode(`{"z":1}`).WithPriority(tree.Number(1)))
+	set("a/c", containerNode().WithPriority(long("c")))
+	set("a", want.Get(tree.MustParsePath("a")).WithPriority(long("a")))
+	set("a/blob", blob.WithPriority(long("d")))
+
+	held := int64(0)
+	hold := func(total int64) error { held = total; return nil }
+	stats := view(t, s, func(tx *Tx) error {
+		tx.Hold = hold
+		_, err := tx.Get(tree.MustParsePath("a/c/a"))
+		has, err2 := tx.Has(tree.MustParsePath("a/c"))
+		_, _, err3 := tx.Peek(tree.MustParsePath("a/c"))
+		if !has {
+			t.Error("there is no a/c")
+		}
+		r, _, err4 := found(tx, tree.MustParsePath("a/c"), false)
+		if !r.priority.IsEmpty() || !r.hasPriority() {
+			t.Errorf("a row that is only passed has a priority of %d bytes, and one at all: %t", len(r.priority.Text()), r.hasPriority())
+		}
+		return errors.Join(err, err2, err3, err4)
+	})
+	if held > 0 || stats.Long > 2*PackLimit {
+		t.Errorf("a read below long priorities holds %d bytes and reads %d of long strings", held, stats.Long)
+	}
+	view(t, s, func(tx *Tx) error {
+		tx.Hold = hold
+		p, err := tx.Priority(tree.MustParsePath("a/c"))
+		if p != long("c") || held < largeValue {
+			t.Errorf("a priority of %d bytes is read, %d are held", len(p.Text()), held)
+		}
+		leaf, _, err2 := tx.Peek(tree.MustParsePath("a/blob"))
+		if leaf != blob.WithPriority(long("d")) {
+			t.Errorf("a leaf of %d bytes", len(leaf.Text()))
+		}
+		return errors.Join(err, err2)
+	})
+	const most = 4
+	for _, path := range []string{"a/c/d", "a/c/a"} {
+		put(t, s, func(tx *Tx) error { mustPut(t, tx, path, tree.Number(0)); return nil })
+		want = want.With(tree.MustParsePath(path), tree.Number(0))
+		stats := put(t, s, func(tx *Tx) error { mustPut(t, tx, path, tree.Number(1)); return nil })
+		want = want.With(tree.MustParsePath(path), tree.Number(1))
+		if stats.Read > most || stats.Long > 0 {
+			t.Errorf("a write below long priorities: %+v, want at most %d rows read", stats, most)
+		}
+	}
+	for _, r := range s.cache.containers {
+		if len(r.priority.Text()) > longPriority {
+			t.Errorf("the write cache keeps a priority of %d bytes", len(r.priority.Text()))
+		}
+	}
+	set("a/blob/x", tree.Number(1)) // an object with the priority of the string
+	set("a/blob", tree.Empty)
+	set("a/c/a", tree.Empty)
+	set("a/c/b", tree.Empty)
+	set("a/c/d", tree.Empty) // a goes with its last child
+	view(t, s, func(tx *Tx) error {
+		if has, err := tx.Has(tree.MustParsePath("a")); has || err != nil {
+			t.Error("an object without children stays:", err)
+		}
+		return nil
+	})
+	wantClean(t, s)
 }
 
 // TestRowThatWasReadLast: what is read before it is written is read once, and each read sees what

@@ -83,14 +83,18 @@ type Entry struct {
 }
 
 // All returns the entries, bucket after bucket in the order of keys.
-func (l *Layer) All() iter.Seq[Entry] {
+func (l *Layer) All() iter.Seq[Entry] { return l.Of(Buckets[:]...) }
+
+// Of returns the entries of some buckets, bucket after bucket in the order of keys.
+func (l *Layer) Of(buckets ...Bucket) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		for i, tree := range l.trees {
+		for _, b := range buckets {
+			tree := l.trees[bucketSlots[b]]
 			if tree == nil {
 				continue
 			}
 			for it := tree.Iter(); it.Next(); {
-				if item := it.Item(); !yield(Entry{Buckets[i], item.key, item.value}) {
+				if item := it.Item(); !yield(Entry{b, item.key, item.value}) {
 					return
 				}
 			}

@@ -3,7 +3,9 @@ package logged
 import (
 	"errors"
 	"iter"
+	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
@@ -262,14 +264,25 @@ const (
 	yieldAfter  = 64
 )
 
+// beforeReclaim are the buckets that go into the file before the reclaim queue does: all that a
+// layer puts there comes in its last transaction. Upkeep may come in front of that, after a
+// failure or a crash. If it freed by then what the layer unlinks, the rows that the layer puts
+// there would come again with all of the layer, and nothing would free them.
+var beforeReclaim = slices.DeleteFunc(slices.Clone(kv.Buckets[:]), func(b kv.Bucket) bool { return b == kv.Reclaim })
+
 // putAll puts the entries of a layer that ends at a record, so many in a transaction, and then
 // does upkeep unless it must not.
 func (s *Store) putAll(layer *kv.Layer, to uint64, atOnce int, upkeep bool) (err error) {
-	next, stop := iter.Pull(layer.All())
+	next, stop := iter.Pull(layer.Of(beforeReclaim...))
 	defer stop()
+	unlinked, stopUnlinked := iter.Pull(layer.Of(kv.Reclaim))
+	defer stopUnlinked()
 	for more := true; more && err == nil; {
 		err = s.update(func(tx kv.Tx) (err error) {
 			if more, err = putSome(tx, next, atOnce); more || err != nil {
+				return err
+			}
+			if _, err = putSome(tx, unlinked, math.MaxInt); err != nil {
 				return err
 			}
 			err = position{s.position.log, s.position.database, s.position.line, to}.write(tx, true)
