@@ -124,6 +124,23 @@ func TestMaxPending(t *testing.T) {
 	want(t, <-last)
 }
 
+// Nothing is sent or shown of an operation whose context has ended before it is begun.
+func TestEndedContext(t *testing.T) {
+	s := newScript(t)
+	c, conn := s.client(dogwood.Options{})
+	waitConnected(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 32 {
+		if err := c.Ref("a").Set(ctx, 1); !errors.Is(err, context.Canceled) {
+			t.Fatalf("err = %v", err)
+		}
+	}
+	set := result(func() error { return c.Ref("b").Set(t.Context(), 2) })
+	conn.answer(conn.hear("p", "/b"), "ok", `""`)
+	want(t, <-set)
+}
+
 // TestMuchPending: writes that are more than a connection has room for are sent on it, one after the
 // other as they are taken.
 func TestMuchPending(t *testing.T) {

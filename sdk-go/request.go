@@ -74,6 +74,10 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 	case <-c.ctx.Done():
 		return c.cause()
 	}
+	if ctx.Err() != nil { // as well: nothing is begun then
+		<-c.slots
+		return c.late(ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.err
