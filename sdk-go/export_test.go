@@ -51,6 +51,13 @@ func ResourceURL(url string, r ReadRequest) (string, error) {
 // NewWriter returns a name for a client.
 func NewWriter() string { return newWriter() }
 
+// Turns returns how many transactions run or wait for others.
+func Turns(c *Client) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.turns)
+}
+
 // Pending returns how many requests have no answer.
 func Pending(c *Client) int {
 	c.mu.Lock()

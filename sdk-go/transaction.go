@@ -178,6 +178,9 @@ func (c *Client) turn(ctx context.Context, p tree.Path) (*turn, error) {
 		case <-ctx.Done():
 			t.end()
 			return nil, ctx.Err()
+		case <-c.ctx.Done():
+			t.end()
+			return nil, c.cause()
 		}
 	}
 	return t, nil

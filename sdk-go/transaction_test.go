@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -123,4 +124,28 @@ func TestTransactionsTakeTurns(t *testing.T) {
 	}
 	close(finish)
 	want(t, <-first)
+}
+
+// A transaction that waits for another one ends with the client.
+func TestClosedBeforeItsTurn(t *testing.T) {
+	_, c := openWith(t, `{"rules":{".read":true,".write":true}}`)
+	began, finish := make(chan struct{}), make(chan struct{})
+	set := func(dogwood.Snapshot) (any, error) { return 2, nil }
+	first := result(func() error {
+		_, err := c.Ref("a").Transaction(t.Context(), func(dogwood.Snapshot) (any, error) {
+			close(began)
+			<-finish
+			return 1, nil
+		})
+		return err
+	})
+	<-began
+	second := result(func() error { _, err := c.Ref("a").Transaction(t.Context(), set); return err })
+	for dogwood.Turns(c) < 2 {
+		runtime.Gosched()
+	}
+	want(t, c.Close())
+	returns(t, "the second one", second, dogwood.ErrClosed)
+	close(finish)
+	returns(t, "the first one", first, dogwood.ErrClosed)
 }
