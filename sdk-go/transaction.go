@@ -113,11 +113,7 @@ func keepPriority(p tree.Path, value any, was tree.Node) (tree.Draft, error) {
 	if err != nil {
 		return tree.Draft{}, err
 	}
-	n, ok := w.Value.Node()
-	if ok && n.Priority().IsEmpty() {
-		return tree.DraftOf(n.WithPriority(was.Priority())), nil
-	}
-	return w.Value, nil
+	return w.Value.OrPriority(was.Priority()), nil
 }
 
 // replace replaces a value that is known, and returns what there is then. The

@@ -42,6 +42,29 @@ func TestTransaction(t *testing.T) {
 	})
 }
 
+// The priority stays, also that of a value which the server makes.
+func TestTransactionKeepsPriority(t *testing.T) {
+	both(t, func(t *testing.T, c *dogwood.Client) {
+		r := c.Ref("a")
+		for _, c := range []struct {
+			set  any
+			then string
+		}{
+			{dogwood.Increment(2), `{".priority":"p",".value":3}`},
+			{map[string]any{"n": dogwood.Increment(2), "text": "x"}, `{".priority":"p","n":2,"text":"x"}`},
+			{map[string]any{"n": dogwood.WithPriority(dogwood.Increment(2), 1)}, `{".priority":"p","n":{".priority":1,".value":2}}`},
+			{dogwood.WithPriority(dogwood.Increment(2), "own"), `{".priority":"own",".value":3}`},
+			{dogwood.WithPriority("x", dogwood.Increment(4)), `{".priority":4,".value":"x"}`},
+		} {
+			want(t, r.SetWithPriority(t.Context(), 1, "p"))
+			s, err := r.Transaction(t.Context(), func(dogwood.Snapshot) (any, error) { return c.set, nil })
+			if err != nil || s.JSON() != c.then || value(t, r) != c.then {
+				t.Errorf("%v: %s, %v, then %s, want %s", c.set, s.JSON(), err, value(t, r), c.then)
+			}
+		}
+	})
+}
+
 // No increment of many clients is lost.
 func TestConcurrentTransactions(t *testing.T) {
 	ctx := t.Context()
