@@ -44,6 +44,7 @@ func TestRESTErrors(t *testing.T) {
 		{401, `{"error":"Permission denied"}`, dogwood.ErrPermissionDenied, "read /a: permission denied"},
 		{401, `{"error":"Auth token is expired"}`, dogwood.ErrUnauthorized, "read /a: invalid or expired token: Auth token is expired"},
 		{400, `{"error":"Invalid path"}`, dogwood.ErrInvalid, "read /a: invalid parameters: Invalid path"},
+		{400, `{"error":"Data requested exceeds the maximum size."}`, dogwood.ErrTooBig, "read /a: too big: Data requested exceeds the maximum size."},
 		{503, `no JSON`, dogwood.ErrUnavailable, "read /a: the server is not available"},
 		{418, `{}`, nil, "read /a: 418 I'm a teapot"},
 		{200, `{"a":`, dogwood.ErrUnavailable, "children /a: the server is not available: the answer is not JSON"},

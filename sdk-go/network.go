@@ -243,6 +243,8 @@ func restError(path string, resp *http.Response) error {
 		e.cause = ErrUnauthorized
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		e.cause = ErrPermissionDenied
+	case strings.Contains(e.Text, "exceeds the maximum size"), strings.Contains(e.Text, "to be read at once"): // by a .limit in the rules
+		e.cause = ErrTooBig
 	case resp.StatusCode == http.StatusBadRequest:
 		e.cause = ErrInvalid
 	case resp.StatusCode >= 500:
