@@ -134,11 +134,11 @@ func (c *Client) replace(ctx context.Context, v *replica.View, n tree.Node, d tr
 			after = v.State().Node
 		}
 	}
-	err := c.submit(ctx, r, func() error {
+	err := c.submit(ctx, r, func(now time.Time) error {
 		if v.State().Node != n {
 			return ErrStale
 		}
-		writes, err := c.guess(tree.Update{{Target: tree.Target{Path: v.Path}, Value: d}}, c.serverTime())
+		writes, err := c.guess(tree.Update{{Target: tree.Target{Path: v.Path}, Value: d}}, now)
 		if err == nil {
 			shown = c.replica.Put(writes)
 		}
