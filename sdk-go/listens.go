@@ -76,7 +76,7 @@ func (c *Client) handle(m wire.ServerMessage) error {
 		return c.control(m)
 	}
 	c.mu.Lock()
-	err := c.handleData(m)
+	err := handleData(c, m)
 	lines := c.lines
 	c.lines = nil
 	c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *Client) handle(m wire.ServerMessage) error {
 }
 
 // handleData takes an answer or a push. The lock is held.
-func (c *Client) handleData(m wire.ServerMessage) error {
+func handleData(c *Client, m wire.ServerMessage) error {
 	switch {
 	case m.Status != "":
 		c.response(m)

@@ -86,7 +86,8 @@ func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
 	return &socket{ear: listening, ws: ws, pieces: wire.Collector{MaxBytes: n.maxMessage}}, nil
 }
 
-// An ear notes when bytes come over a connection, so that a message counts while it arrives.
+// An ear notes when bytes come over a connection. So a message counts while it arrives, and so
+// do the pings of the server, which come while a long request is still in buffers on its way.
 type ear struct {
 	net.Conn
 	began time.Time
