@@ -13,11 +13,11 @@ import (
 // A Client is one connection to one database, which it makes again whenever it
 // is lost.
 //
-// mu guards everything from replica to failure, and the requests in it. It is
+// mu guards everything from replica to lines, and the requests in it. It is
 // held for moments: nothing is sent to the network under it (link has a queue),
-// and no function of the application is called. The fields behind "Only run
-// uses these" belong to the goroutine of run, which is the only one that
-// connects.
+// and no function of the application is called, such as its clock or its log. The
+// fields behind "Only run uses these" belong to the goroutine of run, which is the
+// only one that connects.
 //
 // A request stays in requests until it is known how it went. That list, the
 // sources of the replica and the operations for the disconnect are all that a
@@ -50,6 +50,7 @@ type Client struct {
 	err       error         // why the client has ended
 	met       bool          // there was a connection
 	failure   error         // why the last attempt to connect, or connection, ended
+	lines     []func()      // write to the log once mu is free
 
 	// Only run uses these.
 	session    string // the last one
@@ -148,12 +149,11 @@ func (c *Client) Update(ctx context.Context, values map[string]any) error {
 // ServerTime returns the time by the server's clock, as far as the client knows: it
 // has heard it when it connected, and goes by its own clock until then and since.
 func (c *Client) ServerTime() time.Time {
+	now := c.options.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.serverTime()
+	return now.Add(c.offset)
 }
-
-func (c *Client) serverTime() time.Time { return c.options.Now().Add(c.offset) }
 
 // GoOffline ends the connection until GoOnline. Reads wait, writes are seen by
 // this client alone, and the server writes what OnDisconnect left.

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,6 +182,50 @@ func TestServerControl(t *testing.T) {
 	}
 	if err := c.Ref("a").Set(ctx, 1); !errors.Is(err, dogwood.ErrShutdown) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// An asking log has its handler ask the client before each line.
+type askingLog struct {
+	logText
+	ask func()
+}
+
+func (l *askingLog) Write(line []byte) (int, error) {
+	l.ask()
+	return l.logText.Write(line)
+}
+
+// The clock and the log of the application may ask the client something.
+func TestCallbacksMayAsk(t *testing.T) {
+	ctx := t.Context()
+	s := newScript(t)
+	var client atomic.Pointer[dogwood.Client]
+	text := askingLog{ask: func() {
+		if c := client.Load(); c != nil {
+			dogwood.Pending(c)
+		}
+	}}
+	c := s.begin(dogwood.Options{
+		Log: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now: func() time.Time { text.ask(); return time.Now() },
+	})
+	client.Store(c)
+	conn := s.accept("one")
+	conn.push("sd", `{"msg":"debug"}`)
+	conn.push("d", `{"p":"unknown","d":1,"t":9}`)
+	go func() { conn.answer(conn.hear("q", "/list"), "ok", `{"w":["no_index"]}`) }()
+	pull(t, c.Ref("list").LimitToLast(1).Values(ctx)).get()
+	set := result(func() error { return c.Ref("a").Set(ctx, dogwood.ServerTimestamp) })
+	conn.answer(conn.hear("p", "/a"), "ok", `""`)
+	want(t, <-set)
+	c.ServerTime()
+	want(t, conn.Close())
+	s.accept("two")
+	for _, line := range []string{"security debug", "push is not for us", "a query has no index"} {
+		if got := text.String(); !strings.Contains(got, line) {
+			t.Errorf("the log has no line %q: %s", line, got)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ func TestRESTErrors(t *testing.T) {
 		{401, `{"error":"Permission denied"}`, dogwood.ErrPermissionDenied, "read /a: permission denied"},
 		{401, `{"error":"Auth token is expired"}`, dogwood.ErrUnauthorized, "read /a: invalid or expired token: Auth token is expired"},
 		{400, `{"error":"Invalid path"}`, dogwood.ErrInvalid, "read /a: invalid parameters: Invalid path"},
+		{400, `{"error":"Data requested exceeds the maximum size."}`, dogwood.ErrTooBig, "read /a: too big: Data requested exceeds the maximum size."},
 		{503, `no JSON`, dogwood.ErrUnavailable, "read /a: the server is not available"},
 		{418, `{}`, nil, "read /a: 418 I'm a teapot"},
 		{200, `{"a":`, dogwood.ErrUnavailable, "children /a: the server is not available: the answer is not JSON"},
@@ -122,6 +123,23 @@ func TestMaxPending(t *testing.T) {
 	conn.answer(id, "ok", `""`)
 	conn.answer(conn.hear("p", "/e"), "ok", `""`)
 	want(t, <-last)
+}
+
+// Nothing is sent or shown of an operation whose context has ended before it is begun.
+func TestEndedContext(t *testing.T) {
+	s := newScript(t)
+	c, conn := s.client(dogwood.Options{})
+	waitConnected(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 32 {
+		if err := c.Ref("a").Set(ctx, 1); !errors.Is(err, context.Canceled) {
+			t.Fatalf("err = %v", err)
+		}
+	}
+	set := result(func() error { return c.Ref("b").Set(t.Context(), 2) })
+	conn.answer(conn.hear("p", "/b"), "ok", `""`)
+	want(t, <-set)
 }
 
 // TestMuchPending: writes that are more than a connection has room for are sent on it, one after the

@@ -14,7 +14,8 @@ import (
 // Times and bounds of one connection (protocol §1.3).
 const (
 	pingInterval  = 30 * time.Second // between questions to the server, which answers at once
-	silenceLimit  = 75 * time.Second // without any answer the connection is dead
+	silenceLimit  = 75 * time.Second // without any sign of life the connection is dead
+	blocked       = time.Second      // a message that takes longer to send waits for the other end
 	healthyAfter  = 30 * time.Second // then attempts to connect start anew
 	maxQueuedSend = 64 << 20         // bytes that are being sent; beyond, requests wait for their turn
 )
@@ -29,7 +30,7 @@ const (
 type link struct {
 	conn    Conn
 	began   time.Time
-	heard   atomic.Int64  // when the last message came, since began
+	alive   atomic.Int64  // when the other end last gave a sign of life, since began
 	done    chan struct{} // closed when it is of no use any more
 	closing sync.Once
 	running sync.WaitGroup
@@ -136,14 +137,14 @@ func (l *link) write() {
 		case <-l.done:
 			return
 		case <-ping.C:
-			if time.Since(l.began)-time.Duration(l.heard.Load()) > silenceLimit {
+			if l.silence() > silenceLimit {
 				l.close()
 				return
 			}
 			l.send(wire.AppendControl(nil, wire.ControlPing, `{}`))
 		case <-l.wake:
 			for _, msg := range l.take() {
-				if l.conn.Send(msg) != nil {
+				if l.transmit(msg) != nil {
 					l.close()
 					return
 				}
@@ -155,14 +156,38 @@ func (l *link) write() {
 	}
 }
 
+// transmit sends a message. One that has to wait shows that the other end is there, which has
+// taken a part of it by now. Since pings wait with it, there may be no other sign. A message
+// that is sent at once shows nothing: it may still be on this side.
+func (l *link) transmit(msg []byte) error {
+	began := time.Now()
+	err := l.conn.Send(msg)
+	if time.Since(began) > blocked {
+		l.isAlive()
+	}
+	return err
+}
+
 // receive returns the next message.
 func (l *link) receive() (wire.ServerMessage, error) {
 	text, err := l.conn.Receive()
 	if err != nil {
 		return wire.ServerMessage{}, err
 	}
-	l.heard.Store(int64(time.Since(l.began)))
+	l.isAlive()
 	return wire.ParseServerMessage(text)
+}
+
+func (l *link) isAlive() { l.alive.Store(int64(time.Since(l.began))) }
+
+// silence returns for how long the other end has given no sign of life. A part of a message
+// is one.
+func (l *link) silence() time.Duration {
+	silent := time.Since(l.began) - time.Duration(l.alive.Load())
+	if c, ok := l.conn.(interface{ Heard() time.Time }); ok {
+		silent = min(silent, time.Since(c.Heard()))
+	}
+	return silent
 }
 
 // Reasons to leave a connection and make another at once.

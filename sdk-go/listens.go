@@ -2,8 +2,10 @@ package dogwood
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 
 	"github.com/dogwooddb/dogwood/sdk-go/internal/replica"
 	"github.com/dogwooddb/dogwood/sync/wire"
@@ -74,7 +76,18 @@ func (c *Client) handle(m wire.ServerMessage) error {
 		return c.control(m)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	err := handleData(c, m)
+	lines := c.lines
+	c.lines = nil
+	c.mu.Unlock()
+	for _, write := range lines {
+		write()
+	}
+	return err
+}
+
+// handleData takes an answer or a push. The lock is held.
+func handleData(c *Client, m wire.ServerMessage) error {
 	switch {
 	case m.Status != "":
 		c.response(m)
@@ -89,9 +102,15 @@ func (c *Client) handle(m wire.ServerMessage) error {
 	case m.Push == wire.PushPosition:
 		c.replica.At(textOf(m.Data))
 	case m.Push == wire.PushSecurityDebug:
-		c.options.Log.Info("security debug", "text", string(m.Data))
+		logLater(c, slog.LevelInfo, "security debug", "text", string(m.Data))
 	}
 	return nil // what is unknown is of no concern
+}
+
+// logLater logs once the lock that is held is free: a handler of the application may ask the
+// client something.
+func logLater(c *Client, level slog.Level, text string, args ...any) {
+	c.lines = append(c.lines, func() { c.options.Log.Log(context.Background(), level, text, args...) })
 }
 
 // response takes the answer to a listen or another request.
@@ -112,7 +131,7 @@ func (c *Client) response(m wire.ServerMessage) {
 	}
 	s := a.source
 	if bytes.Contains(m.Data, []byte("no_index")) {
-		c.options.Log.Warn("a query has no index", "path", s.Path.String(), "query", encodeQuery(s.Query))
+		logLater(c, slog.LevelWarn, "a query has no index", "path", s.Path.String(), "query", encodeQuery(s.Query))
 	}
 	c.replica.Listened(s)
 }
@@ -137,7 +156,7 @@ func (c *Client) told(m wire.ServerMessage) error {
 		return nil
 	}
 	if err := c.replica.Told(t.Path, m.Tag, changes); err != nil {
-		c.options.Log.Debug("push is not for us", "path", t.Path.String(), "err", err) // of a listen that has ended
+		logLater(c, slog.LevelDebug, "push is not for us", "path", t.Path.String(), "err", err) // of a listen that has ended
 	}
 	return nil
 }

@@ -27,22 +27,27 @@ type socketServer struct {
 
 func newSocketServer(t testing.TB) *socketServer {
 	s := &socketServer{t: t, conns: make(chan *websocket.Conn)}
-	var upgrader websocket.Upgrader
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ws, err := upgrader.Upgrade(w, r, nil)
-		if err != nil {
-			t.Errorf("upgrade: %v", err)
-			return
-		}
-		select {
-		case s.conns <- ws:
-		case <-t.Context().Done():
-			_ = ws.Close()
-		}
-	}))
-	t.Cleanup(h.Close)
-	s.url = h.URL
+	s.start(httptest.NewUnstartedServer(s))
 	return s
+}
+
+func (s *socketServer) start(h *httptest.Server) {
+	h.Start()
+	s.t.Cleanup(h.Close)
+	s.url = h.URL
+}
+
+func (s *socketServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ws, err := new(websocket.Upgrader).Upgrade(w, r, nil)
+	if err != nil {
+		s.t.Errorf("upgrade: %v", err)
+		return
+	}
+	select {
+	case s.conns <- ws:
+	case <-s.t.Context().Done():
+		_ = ws.Close()
+	}
 }
 
 // dial begins a client.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -30,13 +31,14 @@ const (
 type network struct {
 	address
 	maxMessage int // bytes of one message of the server
+	dial       func(ctx context.Context, network, address string) (net.Conn, error)
 	dialer     websocket.Dialer
 	http       http.Client
 }
 
 func newNetwork(a address, config *tls.Config, maxMessage int) *network {
 	return &network{
-		address: a, maxMessage: maxMessage,
+		address: a, maxMessage: maxMessage, dial: new(net.Dialer).DialContext,
 		dialer: websocket.Dialer{
 			Proxy: http.ProxyFromEnvironment, HandshakeTimeout: handshakeTimeout, TLSClientConfig: config,
 			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
@@ -57,12 +59,15 @@ func (n *network) Close() error {
 func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
 	d := n.dialer
 	var release func() bool // keeps the end of ctx from closing the connection
+	listening := &ear{began: time.Now()}
 	d.NetDialContext = func(dialing context.Context, network, address string) (net.Conn, error) {
-		c, err := new(net.Dialer).DialContext(dialing, network, address)
-		if err == nil {
-			release = context.AfterFunc(ctx, func() { c.Close() }) // for the handshake minds only the deadline
+		c, err := n.dial(dialing, network, address)
+		if err != nil {
+			return nil, err
 		}
-		return c, err
+		release = context.AfterFunc(ctx, func() { c.Close() }) // for the handshake minds only the deadline
+		listening.Conn = c
+		return listening, nil
 	}
 	ws, resp, err := d.DialContext(ctx, n.socket(h), http.Header{"User-Agent": {"Firebase/5/dogwood/go/AdminNode"}})
 	if release != nil && !release() {
@@ -78,11 +83,28 @@ func (n *network) Connect(ctx context.Context, h Handshake) (Conn, error) {
 		return nil, n.unavailable(err)
 	}
 	ws.SetReadLimit(int64(n.maxMessage))
-	return &socket{ws: ws, pieces: wire.Collector{MaxBytes: n.maxMessage}}, nil
+	return &socket{ear: listening, ws: ws, pieces: wire.Collector{MaxBytes: n.maxMessage}}, nil
+}
+
+// An ear notes when bytes come over a connection. So a message counts while it arrives, and so
+// do the pings of the server, which come while a long request is still in buffers on its way.
+type ear struct {
+	net.Conn
+	began time.Time
+	last  atomic.Int64 // when the last bytes came, since began
+}
+
+func (e *ear) Read(p []byte) (int, error) {
+	n, err := e.Conn.Read(p)
+	if n > 0 {
+		e.last.Store(int64(time.Since(e.began)))
+	}
+	return n, err
 }
 
 // A socket is a Conn over a WebSocket.
 type socket struct {
+	ear    *ear // below ws
 	ws     *websocket.Conn
 	pieces wire.Collector
 	frames [][]byte // of the message that is being sent
@@ -90,6 +112,9 @@ type socket struct {
 
 // MaxSend is what a server reads before it closes the connection.
 func (s *socket) MaxSend() int { return wire.DefaultMaxBytes }
+
+// Heard returns when the last bytes came.
+func (s *socket) Heard() time.Time { return s.ear.began.Add(time.Duration(s.ear.last.Load())) }
 
 func (s *socket) Send(msg []byte) (err error) {
 	if s.frames, err = wire.AppendFrames(s.frames[:0], msg); err != nil {
@@ -219,6 +244,8 @@ func restError(path string, resp *http.Response) error {
 		e.cause = ErrUnauthorized
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		e.cause = ErrPermissionDenied
+	case strings.Contains(e.Text, "exceeds the maximum size"), strings.Contains(e.Text, "to be read at once"): // by a .limit in the rules
+		e.cause = ErrTooBig
 	case resp.StatusCode == http.StatusBadRequest:
 		e.cause = ErrInvalid
 	case resp.StatusCode >= 500:

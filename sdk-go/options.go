@@ -35,10 +35,15 @@ type Options struct {
 	// are not bound by it.
 	MaxMessage int // 0: 288 MiB, which is more than a server with default limits sends
 
-	TLS *tls.Config  // nil: the usual one
-	Log *slog.Logger // nil: no log
+	TLS *tls.Config // nil: the usual one
 
-	// Now is the clock that local times come from; nil is time.Now.
+	// Log is told of what happens to the connection; nil is no log. Its handler may ask the
+	// client for what is known, such as ServerTime, but must not wait for the server:
+	// answers are read when it has returned.
+	Log *slog.Logger
+
+	// Now is the clock that local times come from; nil is time.Now. It must not wait for the
+	// server.
 	Now func() time.Time
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -49,9 +50,9 @@ type request struct {
 }
 
 // submit queues a request, if the client has room for it, and waits for the
-// answer. prepare is called first, with the client's lock held; an error of it
-// ends the request.
-func (c *Client) submit(ctx context.Context, r *request, prepare func() error) error {
+// answer. prepare is called first, with the client's lock held and the server's time; an
+// error of it ends the request.
+func (c *Client) submit(ctx context.Context, r *request, prepare func(now time.Time) error) error {
 	if err := c.begin(ctx, r, prepare); err != nil {
 		return failed(r.op, r.path, err)
 	}
@@ -66,7 +67,7 @@ func (c *Client) submit(ctx context.Context, r *request, prepare func() error) e
 }
 
 // begin takes a slot, which finish gives back.
-func (c *Client) begin(ctx context.Context, r *request, prepare func() error) error {
+func (c *Client) begin(ctx context.Context, r *request, prepare func(now time.Time) error) error {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -74,11 +75,16 @@ func (c *Client) begin(ctx context.Context, r *request, prepare func() error) er
 	case <-c.ctx.Done():
 		return c.cause()
 	}
+	if ctx.Err() != nil { // as well: nothing is begun then
+		<-c.slots
+		return c.late(ctx)
+	}
+	now := c.options.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.err
 	if err == nil && prepare != nil {
-		err = prepare()
+		err = prepare(now.Add(c.offset))
 	}
 	if err != nil {
 		<-c.slots

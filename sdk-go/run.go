@@ -255,8 +255,9 @@ func (c *Client) hello(l *link, data []byte) error {
 	c.session = hello.Session
 	l.features = hello.Features
 	l.knowsWrites = l.has(wire.FeatureWriteIDs)
+	offset := time.UnixMilli(int64(hello.Time)).Sub(c.options.Now())
 	c.mu.Lock()
-	c.offset = time.UnixMilli(int64(hello.Time)).Sub(c.options.Now())
+	c.offset = offset
 	c.mu.Unlock()
 	return nil
 }
@@ -324,6 +325,7 @@ func (c *Client) ready(l *link) bool {
 func (c *Client) lost(l *link) {
 	l.close()
 	l.wait()
+	now := c.options.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !l.used {
@@ -338,5 +340,5 @@ func (c *Client) lost(l *link) {
 			c.requests = append(c.requests, r)
 		}
 	}
-	c.replica.Forced(c.runLeftovers(c.serverTime()))
+	c.replica.Forced(c.runLeftovers(now.Add(c.offset)))
 }

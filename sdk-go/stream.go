@@ -16,7 +16,7 @@ import (
 
 // Sizes of the pages that Children and Keys read.
 const (
-	firstPage   = 32
+	firstPage   = 8 // of children that may be large, though most are not
 	maxChildren = 4096
 	maxKeys     = 1000
 	pageBytes   = 1 << 20 // that Children aims for
@@ -38,12 +38,16 @@ func (r Ref) GetTo(ctx context.Context, w io.Writer) (int64, error) {
 // Children yields the children in the order of their keys, however many there
 // are: it reads a page of them at a time, so memory holds no more than that.
 // It may or may not see changes that are made meanwhile. An error is the last
-// thing that it yields.
+// thing that it yields: ErrTooBig for a child that alone is more than the server reads.
 func (r Ref) Children(ctx context.Context) iter.Seq2[Snapshot, error] {
 	return func(yield func(Snapshot, error) bool) {
 		limit := firstPage
 		for after := ""; ; {
 			n, err := r.page(ctx, ReadRequest{After: after, Limit: limit})
+			if isTooLong(err, limit) {
+				limit /= 2
+				continue
+			}
 			if err != nil {
 				yield(Snapshot{ref: r}, r.failed("children", err))
 				return
@@ -61,6 +65,10 @@ func (r Ref) Children(ctx context.Context) iter.Seq2[Snapshot, error] {
 		}
 	}
 }
+
+// isTooLong reports whether a page with fewer children may be read where one with so many
+// failed.
+func isTooLong(err error, limit int) bool { return limit > 1 && errors.Is(err, ErrTooBig) }
 
 // nextPage returns how many children to read next, when the last ones were of a
 // size.
@@ -243,6 +251,10 @@ func (r Ref) readable(ctx context.Context, shallow bool) iter.Seq2[tree.Node, er
 		limit := firstPage
 		for next := ""; ; {
 			n, after, err := r.readPage(ctx, ReadRequest{Readable: true, Shallow: shallow, Limit: limit, Next: next})
+			if isTooLong(err, limit) {
+				limit /= 2
+				continue
+			}
 			if !yield(n, err) || err != nil || after == "" {
 				return
 			}

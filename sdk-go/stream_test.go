@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
+	"github.com/dogwooddb/dogwood/server"
 	"github.com/dogwooddb/dogwood/server/servertest"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -88,6 +90,37 @@ func TestStreamsFail(t *testing.T) {
 	}
 	if err := pull(t, ana.Ref("a").Keys(t.Context())).fails(); !errors.Is(err, dogwood.ErrPermissionDenied) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// Where a page of children is more than the server reads at once, smaller pages are read. A
+// child alone that is more is ErrTooBig.
+func TestLargeChildren(t *testing.T) {
+	s := servertest.New(t, servertest.Options{Limits: server.Limits{MaxReadBytes: 300_000}})
+	s.SetRules(`{"rules":{".read":true,"few":{".limit":3}}}`)
+	for i := range 20 {
+		s.Set(fmt.Sprintf("list/small%02d", i), "1")
+		s.Set(fmt.Sprintf("list/large%02d", i), `"`+strings.Repeat("x", 100_000)+`"`)
+		s.Set(fmt.Sprintf("few/%02d", i), "1")
+	}
+	c := dial(t, s.URL, quick)
+	for path, most := range map[string]int{"list": 40, "few": 20} {
+		for name, children := range map[string]iter.Seq2[dogwood.Snapshot, error]{
+			"children": c.Ref(path).Children(t.Context()), "readable": c.Ref(path).Readable(t.Context()),
+		} {
+			n := 0
+			for _, err := range children {
+				want(t, err)
+				n++
+			}
+			if n != most {
+				t.Errorf("%d %s of %s, want %d", n, name, path, most)
+			}
+		}
+	}
+	s.Set("list/huge", `["`+strings.Repeat("x", 200_000)+`","`+strings.Repeat("x", 200_000)+`"]`)
+	if err := pull(t, c.Ref("list").Children(t.Context())).fails(); !errors.Is(err, dogwood.ErrTooBig) {
+		t.Errorf("err = %v, want ErrTooBig", err)
 	}
 }
 

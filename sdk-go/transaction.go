@@ -113,11 +113,7 @@ func keepPriority(p tree.Path, value any, was tree.Node) (tree.Draft, error) {
 	if err != nil {
 		return tree.Draft{}, err
 	}
-	n, ok := w.Value.Node()
-	if ok && n.Priority().IsEmpty() {
-		return tree.DraftOf(n.WithPriority(was.Priority())), nil
-	}
-	return w.Value, nil
+	return w.Value.OrPriority(was.Priority()), nil
 }
 
 // replace replaces a value that is known, and returns what there is then. The
@@ -138,11 +134,11 @@ func (c *Client) replace(ctx context.Context, v *replica.View, n tree.Node, d tr
 			after = v.State().Node
 		}
 	}
-	err := c.submit(ctx, r, func() error {
+	err := c.submit(ctx, r, func(now time.Time) error {
 		if v.State().Node != n {
 			return ErrStale
 		}
-		writes, err := c.guess(tree.Update{{Target: tree.Target{Path: v.Path}, Value: d}}, c.serverTime())
+		writes, err := c.guess(tree.Update{{Target: tree.Target{Path: v.Path}, Value: d}}, now)
 		if err == nil {
 			shown = c.replica.Put(writes)
 		}
@@ -178,6 +174,9 @@ func (c *Client) turn(ctx context.Context, p tree.Path) (*turn, error) {
 		case <-ctx.Done():
 			t.end()
 			return nil, ctx.Err()
+		case <-c.ctx.Done():
+			t.end()
+			return nil, c.cause()
 		}
 	}
 	return t, nil

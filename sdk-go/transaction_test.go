@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -37,6 +38,29 @@ func TestTransaction(t *testing.T) {
 		n, err := dogwood.Transaction(ctx, c.Ref("b"), func(list []string) ([]string, error) { return append(list, "x"), nil })
 		if err != nil || fmt.Sprint(n) != "[x]" {
 			t.Errorf("%v, %v", n, err)
+		}
+	})
+}
+
+// The priority stays, also that of a value which the server makes.
+func TestTransactionKeepsPriority(t *testing.T) {
+	both(t, func(t *testing.T, c *dogwood.Client) {
+		r := c.Ref("a")
+		for _, c := range []struct {
+			set  any
+			then string
+		}{
+			{dogwood.Increment(2), `{".priority":"p",".value":3}`},
+			{map[string]any{"n": dogwood.Increment(2), "text": "x"}, `{".priority":"p","n":2,"text":"x"}`},
+			{map[string]any{"n": dogwood.WithPriority(dogwood.Increment(2), 1)}, `{".priority":"p","n":{".priority":1,".value":2}}`},
+			{dogwood.WithPriority(dogwood.Increment(2), "own"), `{".priority":"own",".value":3}`},
+			{dogwood.WithPriority("x", dogwood.Increment(4)), `{".priority":4,".value":"x"}`},
+		} {
+			want(t, r.SetWithPriority(t.Context(), 1, "p"))
+			s, err := r.Transaction(t.Context(), func(dogwood.Snapshot) (any, error) { return c.set, nil })
+			if err != nil || s.JSON() != c.then || value(t, r) != c.then {
+				t.Errorf("%v: %s, %v, then %s, want %s", c.set, s.JSON(), err, value(t, r), c.then)
+			}
 		}
 	})
 }
@@ -123,4 +147,28 @@ func TestTransactionsTakeTurns(t *testing.T) {
 	}
 	close(finish)
 	want(t, <-first)
+}
+
+// A transaction that waits for another one ends with the client.
+func TestClosedBeforeItsTurn(t *testing.T) {
+	_, c := openWith(t, `{"rules":{".read":true,".write":true}}`)
+	began, finish := make(chan struct{}), make(chan struct{})
+	set := func(dogwood.Snapshot) (any, error) { return 2, nil }
+	first := result(func() error {
+		_, err := c.Ref("a").Transaction(t.Context(), func(dogwood.Snapshot) (any, error) {
+			close(began)
+			<-finish
+			return 1, nil
+		})
+		return err
+	})
+	<-began
+	second := result(func() error { _, err := c.Ref("a").Transaction(t.Context(), set); return err })
+	for dogwood.Turns(c) < 2 {
+		runtime.Gosched()
+	}
+	want(t, c.Close())
+	returns(t, "the second one", second, dogwood.ErrClosed)
+	close(finish)
+	returns(t, "the first one", first, dogwood.ErrClosed)
 }

@@ -35,7 +35,9 @@ type Conn interface {
 
 	// Receive waits for the next message, which is valid until the next call. An
 	// error ends the connection: ErrTooBig if the message is too large to be taken,
-	// so that it is no use to ask for it again.
+	// so that it is no use to ask for it again. A Conn whose messages may take longer
+	// than a minute to arrive has Heard() time.Time, when a part of one last came: else
+	// the client takes it for dead meanwhile.
 	Receive() ([]byte, error)
 
 	// Close makes Send and Receive return.

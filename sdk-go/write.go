@@ -174,8 +174,8 @@ func (c *Client) write(ctx context.Context, u tree.Update, r *request) error {
 			c.replica.Denied(shown)
 		}
 	}
-	return c.submit(ctx, r, func() error {
-		writes, err := c.guess(u, c.serverTime())
+	return c.submit(ctx, r, func(now time.Time) error {
+		writes, err := c.guess(u, now)
 		if err == nil {
 			shown = c.replica.Put(writes)
 		}

@@ -51,6 +51,18 @@ func (d Draft) Node() (n Node, ok bool) {
 	return Node{d.text}, true
 }
 
+// OrPriority returns the draft with a priority, a number or string leaf, unless it has one of
+// its own or there is none to give. An absent node takes none.
+func (d Draft) OrPriority(p Node) Draft {
+	switch {
+	case p.IsEmpty(), d.IsEmpty(), hasPriority(d.text):
+		return d
+	case d.text[0] == '{' && !isServerValue(d.text):
+		return Draft{`{".priority":` + p.text + "," + d.text[1:], d.deferred}
+	}
+	return Draft{`{".priority":` + p.text + `,".value":` + d.text + "}", d.deferred}
+}
+
 // Resolve replaces the server values: a timestamp by now, in milliseconds
 // since 1970, an increment by the existing number at its place plus the
 // increment, max and min by the larger or smaller one of the two numbers

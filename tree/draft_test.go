@@ -67,3 +67,30 @@ func TestDraftOf(t *testing.T) {
 		t.Errorf("DraftOf(null) = %q", d.Text())
 	}
 }
+
+func TestDraftOrPriority(t *testing.T) {
+	for _, test := range []struct{ draft, priority, want string }{
+		{`1`, `"p"`, `{".priority":"p",".value":1}`},
+		{`{"a":1}`, `2`, `{".priority":2,"a":1}`},
+		{`1`, `null`, `1`},
+		{`null`, `2`, `null`},
+		{`{".value":1,".priority":"own"}`, `2`, `{".priority":"own",".value":1}`},
+		{`{".sv":{"increment":1}}`, `2`, `{".priority":2,".value":8}`},
+		{`{"a":{".sv":{"increment":1}}}`, `2`, `{".priority":2,"a":8}`},
+		{`{"a":1,".priority":{".sv":"timestamp"}}`, `2`, `{".priority":1700000000123,"a":1}`},
+	} {
+		d, err := Parse(test.draft, 0, Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d = d.OrPriority(MustParseNode(test.priority))
+		n, err := d.Resolve(1700000000123, func(Path) (Node, error) { return Number(7), nil })
+		if err != nil || n.JSON() != test.want {
+			t.Errorf("%s or priority %s = %s, %v, want %s", test.draft, test.priority, n.JSON(), err, test.want)
+		}
+		if d != DraftFromText(d.Text()) {
+			t.Errorf("%s or priority %s = %q, which does not say whether it has server values", test.draft, test.priority, d.Text())
+		}
+		mustBeCanonical(t, n)
+	}
+}

@@ -101,12 +101,12 @@ func (m *model) change(writes []tree.ResolvedWrite) {
 	}
 }
 
-// after returns a tree after a write. Removals come last, so that
-// no path is empty in between.
+// after returns a tree after a write: values come first, then removals, so that no path is
+// empty in between, then priorities.
 func after(n tree.Node, writes []tree.ResolvedWrite) tree.Node {
-	for _, removal := range []bool{false, true} {
+	for _, now := range []struct{ priority, removal bool }{{}, {removal: true}, {priority: true}} {
 		for _, w := range writes {
-			if w.Node.IsEmpty() == removal {
+			if w.Priority == now.priority && (w.Priority || w.Node.IsEmpty() == now.removal) {
 				n = n.WithTarget(w.Target, w.Node)
 			}
 		}
@@ -255,11 +255,16 @@ var (
 func drawWrites(t *rapid.T) []tree.ResolvedWrite {
 	value := func() tree.Node { return tree.MustParseNode(rapid.SampledFrom(modelValues).Draw(t, "value")) }
 	if rapid.IntRange(0, 3).Draw(t, "several") == 0 {
-		return []tree.ResolvedWrite{
+		writes := []tree.ResolvedWrite{
 			{Target: tree.Target{Path: tree.MustParsePath("a/x/n")}, Node: value()},
 			{Target: tree.Target{Path: tree.MustParsePath("a/y")}, Node: value()},
 			{Target: tree.Target{Path: tree.MustParsePath("b")}, Node: value()},
 		}
+		if rapid.Bool().Draw(t, "with a priority") {
+			p := tree.MustParsePath(rapid.SampledFrom([]string{"", "a", "a/x"}).Draw(t, "priority of"))
+			writes = slices.Insert(writes, 0, tree.ResolvedWrite{Target: tree.Target{Path: p, Priority: true}, Node: tree.Number(4)})
+		}
+		return writes
 	}
 	p := tree.MustParsePath(rapid.SampledFrom(modelPaths).Draw(t, "path"))
 	if rapid.IntRange(0, 7).Draw(t, "priority") == 0 {

@@ -67,16 +67,9 @@ func group(changes []change) (byKey map[string][]change, ok bool) {
 	return byKey, true
 }
 
-// removalsLast sorts changes that happen at once: so no place is empty, and
-// loses its priority, that is not in the end.
-func removalsLast(changes []change) {
-	rank := func(c change) int {
-		if c.node.IsEmpty() {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(changes, func(a, b change) int { return rank(a) - rank(b) })
+// byRank sorts changes that happen at once.
+func byRank(changes []change) {
+	slices.SortStableFunc(changes, func(a, b change) int { return rank(a.target, a.node) - rank(b.target, b.node) })
 }
 
 // merge returns an object without a priority with changes made to its children.

@@ -162,6 +162,37 @@ func TestWritesBeforeTheSource(t *testing.T) {
 	}
 }
 
+// A priority of an update is that of the place as the update leaves it.
+func TestPriorityInUpdate(t *testing.T) {
+	priority := []tree.ResolvedWrite{{Target: tree.Target{Path: path("a/b"), Priority: true}, Node: node("5")}}
+	for _, c := range []struct {
+		was    string
+		values []tree.ResolvedWrite
+		want   string
+	}{
+		{`{"c":1}`, set("a/b/n", "1"), `{"b":{".priority":5,"n":1},"c":1}`},
+		{`{"b":{"n":1}}`, append(set("a/b/n", "null"), set("a/b/m", "2")...), `{"b":{".priority":5,"m":2}}`},
+		{`{"b":{"n":1},"c":1}`, set("a/b/n", "null"), `{"c":1}`},
+	} {
+		net := new(recorder)
+		r := New(net)
+		v := r.Open(path("a"), tree.Query{}, new(watcher))
+		answer(t, r, net, c.was)
+		put := r.Put(append(priority, c.values...))
+		if got := v.State().Node.JSON(); got != c.want {
+			t.Errorf("%s with %v pending: %s, want %s", c.was, c.values, got, c.want)
+		}
+		r.Denied(put)
+		var told []Change
+		for _, w := range append(priority, c.values...) {
+			told = append(told, Change{w.Target, w.Node})
+		}
+		if err := r.Told(path("a/b"), 0, told); err != nil || v.State().Node.JSON() != c.want {
+			t.Errorf("%s told %v: %s, %v, want %s", c.was, c.values, v.State().Node.JSON(), err, c.want)
+		}
+	}
+}
+
 func TestForced(t *testing.T) {
 	net := new(recorder)
 	r := New(net)
@@ -178,6 +209,26 @@ func TestForced(t *testing.T) {
 	}
 	if _, ok := r.Current(v.Path, v.Query); ok {
 		t.Error("current without a connection")
+	}
+}
+
+// Of a child that is not in a window too little is known to show what the server will have
+// done inside of it. One that it will have set is shown.
+func TestForcedOutsideOfWindow(t *testing.T) {
+	for _, c := range []struct{ write, value, want string }{
+		{"users/ana/seen", "9", `{"bo":{"n":1,"seen":2}}`},
+		{"users/bo/seen", "9", `{"bo":{"n":1,"seen":9}}`},
+		{"users/cy", `{"seen":9}`, `{"cy":{"seen":9}}`},
+		{"users", `{"cy":{"seen":1}}`, `{"cy":{"seen":1}}`},
+	} {
+		net := new(recorder)
+		r := New(net)
+		v := r.Open(path("users"), tree.Query{OrderBy: "seen", Limit: 1, FromLast: true}, new(watcher))
+		answer(t, r, net, `{"bo":{"n":1,"seen":2}}`)
+		r.Forced(set(c.write, c.value))
+		if got := v.State(); got != (State{node(c.want), true}) {
+			t.Errorf("%s: %v, want %s", c.write, got, c.want)
+		}
 	}
 }
 

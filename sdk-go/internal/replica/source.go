@@ -90,8 +90,8 @@ func (s *Source) knows(p tree.Path) (n tree.Node, ok bool) {
 }
 
 // take takes in values for places that may overlap with the source's, all at
-// once: a place that only one of them empties is not empty.
-func (s *Source) take(told []Change) {
+// once: a place that only one of them empties is not empty. over lays them over a node.
+func (s *Source) take(told []Change, over func(tree.Node, []change) tree.Node) {
 	changes := make([]change, 0, len(told))
 	for _, c := range told {
 		switch {
@@ -101,13 +101,13 @@ func (s *Source) take(told []Change) {
 			changes = append(changes, change{node: c.Node.Get(c.Path.Rel(s.Path))})
 		}
 	}
-	removalsLast(changes)
+	byRank(changes)
 	s.hasAll = false
 	if s.isWhole() && len(s.node.Text()) >= s.large {
 		s.postpone(changes)
 		return
 	}
-	s.node = s.Query.Apply(overlay(s.known(), changes))
+	s.node = s.Query.Apply(over(s.known(), changes))
 }
 
 // postpone keeps changes until the source is read: to make a large node again costs

@@ -70,14 +70,14 @@ func (r *Replica) Told(p tree.Path, tag int64, changes []Change) error {
 			return ErrUnknownTag
 		}
 		s.unforce()
-		s.take(changes)
+		s.take(changes, overlay)
 		r.showAll(s.views)
 		return nil
 	}
 	for _, s := range r.sources.overlapping(p) {
 		if s.isWhole() {
 			s.unforce()
-			s.take(changes)
+			s.take(changes, overlay)
 		}
 	}
 	r.show(p)
@@ -112,7 +112,11 @@ func (r *Replica) Forced(writes []tree.ResolvedWrite) {
 					s.before, s.forced = s.known(), true
 				}
 				s.resumes = false // on the connection that is lost
-				s.take([]Change{{w.Target, w.Node}})
+				over := overlay
+				if !s.isWhole() {
+					over = overlayPart // the server would tell all of a child that comes into the window
+				}
+				s.take([]Change{{w.Target, w.Node}}, over)
 			}
 		}
 		r.show(w.Path)

@@ -8,7 +8,7 @@ import (
 
 // A Write is a change that the server has not answered yet.
 type Write struct {
-	writes []tree.ResolvedWrite // disjoint, removals last; server values are replaced by guesses
+	writes []tree.ResolvedWrite // disjoint, by rank; server values are replaced by guesses
 
 	// A write that was acknowledged is still shown by views whose source has not
 	// arrived, or not since it was asked for again: it may not know of the write.
@@ -18,15 +18,20 @@ type Write struct {
 
 func newWrite(writes []tree.ResolvedWrite) *Write {
 	w := &Write{writes: slices.Clone(writes)}
-	removals := func(one tree.ResolvedWrite) int {
-		if one.Node.IsEmpty() {
-			return 1
-		}
-		return 0
-	}
-	// They happen at once: no place may be empty that is not in the end.
-	slices.SortStableFunc(w.writes, func(a, b tree.ResolvedWrite) int { return removals(a) - removals(b) })
+	slices.SortStableFunc(w.writes, func(a, b tree.ResolvedWrite) int { return rank(a.Target, a.Node) - rank(b.Target, b.Node) })
 	return w
+}
+
+// rank sorts changes that happen at once, as servers do: values, then removals, then
+// priorities. So no place is empty, and loses or refuses a priority, that is not in the end.
+func rank(t tree.Target, n tree.Node) int {
+	switch {
+	case t.Priority:
+		return 2
+	case n.IsEmpty():
+		return 1
+	}
+	return 0
 }
 
 // shownOver reports whether views of a source show the write.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,8 @@ type Watcher struct {
 	Client *Client
 	Path   string
 	Query  url.Values
-	Show   func(ev Event, more bool) error // more: another event is there already
+	Show   func(ev Event, more bool) error // more: Show or Settle is called again soon
+	Settle func() error                    // nil: not needed. After more, if no event to be shown came
 	Log    io.Writer
 
 	connected bool // once
@@ -66,14 +68,28 @@ func (w *Watcher) pause() time.Duration {
 // follow shows the events of one connection.
 func (w *Watcher) follow(ctx context.Context) error {
 	opened := func() { w.connected = true }
-	return w.Client.Stream(ctx, w.Path, w.Query, opened, func(ev Event, more bool) error {
-		w.pauses = 0
-		if ev.Name == "keep-alive" {
+	expected := false
+	settle := func() error {
+		if !expected || w.Settle == nil {
 			return nil
 		}
-		if err := w.Show(ev, more); err != nil {
-			return displayError{err}
+		expected = false
+		return display(w.Settle())
+	}
+	err := w.Client.Stream(ctx, w.Path, w.Query, opened, func(ev Event, more bool) error {
+		w.pauses = 0
+		if ev.Name == "keep-alive" {
+			return settle()
 		}
-		return nil
+		expected = more
+		return display(w.Show(ev, more))
 	})
+	return cmp.Or(settle(), err)
+}
+
+func display(err error) error {
+	if err != nil {
+		return displayError{err}
+	}
+	return nil
 }

@@ -58,8 +58,16 @@ func watchTest(t *testing.T, d time.Duration, s streams) (shown string, log stri
 	var out, logged strings.Builder
 	w := &Watcher{
 		Client: &Client{http: &http.Client{Transport: &s}, base: &url.URL{Scheme: "http", Host: "localhost"}},
-		Show: func(ev Event, _ bool) error {
-			out.WriteString(ev.Name + " " + string(ev.Data) + "\n")
+		Show: func(ev Event, more bool) error {
+			out.WriteString(ev.Name + " " + string(ev.Data))
+			if more {
+				out.WriteString(" and")
+			}
+			out.WriteString("\n")
+			return nil
+		},
+		Settle: func() error {
+			out.WriteString("no more\n")
 			return nil
 		},
 		Log: &logged,
@@ -88,6 +96,24 @@ func TestWatchReconnects(t *testing.T) {
 			t.Errorf("%d attempts, want 5:\n%s", n, log)
 		}
 	})
+}
+
+// A display that waits for the next event is told if there is none to be shown.
+func TestWatchSettles(t *testing.T) {
+	const put, cancel = "event: put\ndata: 1", "event: cancel\ndata: null"
+	for _, c := range []struct{ arrives, shown string }{
+		{put, "put 1\n"},
+		{put + "\n\n" + put, "put 1 and\nput 1\n"},
+		{put + "\n\n" + keepAliveEvent, "put 1 and\nno more\n"},
+		{put + "\n\n" + keepAliveEvent + "\n\n" + keepAliveEvent, "put 1 and\nno more\n"},
+		{put + "\n\n" + cancel, "put 1 and\nno more\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if shown, _, _ := watchTest(t, time.Second, streams{{status: 200, events: []string{c.arrives}}}); shown != c.shown {
+				t.Errorf("%q shows %q, want %q", c.arrives, shown, c.shown)
+			}
+		})
+	}
 }
 
 // A server that says nothing, not even keep-alive, is gone.

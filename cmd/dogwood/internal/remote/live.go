@@ -33,13 +33,25 @@ func (v *liveView) show(ev client.Event, more bool) error {
 	if err := v.apply(ev); err != nil {
 		return fmt.Errorf("%s event: %w", ev.Name, err)
 	}
+	if v.draw && more {
+		return nil
+	}
+	return v.print()
+}
+
+// settle draws the value for an event that was to be followed by others.
+func (v *liveView) settle() error {
+	if v.draw {
+		return v.print()
+	}
+	return nil
+}
+
+func (v *liveView) print() error {
 	plain := tree.AppendPlain(nil, v.value)
 	if !v.draw {
 		_, err := v.w.Write(append(plain, '\n'))
 		return err
-	}
-	if more {
-		return nil
 	}
 	const home, clear = "\x1b[H", "\x1b[J"
 	pretty := tree.AppendPretty(nil, string(plain))

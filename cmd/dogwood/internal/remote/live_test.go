@@ -34,6 +34,15 @@ func TestLiveView(t *testing.T) {
 			t.Errorf("%s %s shows %q, want %q", step.name, step.data, b.String(), want)
 		}
 	}
+	b.Reset()
+	if err := v.settle(); err != nil || b.String() != "\x1b[H\x1b[Jhttp://localhost/rooms\n\nnull\n" {
+		t.Errorf("settled it shows %q, %v", b.String(), err)
+	}
+	v.draw = false
+	b.Reset()
+	if err := v.settle(); err != nil || b.String() != "" {
+		t.Errorf("settled in a pipe it shows %q, %v", b.String(), err)
+	}
 	for _, data := range []string{"null and void", `{"path":"/a#b","data":1}`, `{"path":"/","data":{"a.b":1}}`} {
 		if err := v.show(client.Event{Name: "put", Data: []byte(data)}, false); err == nil {
 			t.Errorf("put %s: no error", data)

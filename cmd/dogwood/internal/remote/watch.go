@@ -47,7 +47,8 @@ func (c *Watch) Run(e *console.Env) error {
 		Log:    e.Stderr,
 	}
 	if c.Live {
-		w.Show = newLiveView(e.Stdout, db.Place(c.Path)).show
+		v := newLiveView(e.Stdout, db.Place(c.Path))
+		w.Show, w.Settle = v.show, v.settle
 	}
 	return w.Run(e.Ctx)
 }
