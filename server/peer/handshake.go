@@ -63,6 +63,9 @@ type handshake struct {
 	of *conn
 }
 
+// NetConn returns what is beneath, as tls.Conn.NetConn does.
+func (h *handshake) NetConn() net.Conn { return h.Conn }
+
 // Read implements net.Conn.
 func (h *handshake) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
