@@ -161,6 +161,8 @@ type Server struct {
 
 	credentials *observe.RefusedCredentials
 
+	readiness limit.Joint // of Ready
+
 	feeds   observe.Places
 	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 

@@ -39,6 +39,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return s.requests },
 		ConnContext:       s.conns.Begin,
 		ConnState:         s.conns.Changed,
+
+		DisableGeneralOptionsHandler: true, // which answers without counting
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
