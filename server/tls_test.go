@@ -7,15 +7,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 )
 
@@ -118,4 +121,30 @@ func certificateTest(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// TestFailedHandshakesAreLogged: many of them make few lines.
+func TestFailedHandshakesAreLogged(t *testing.T) {
+	certificate := certificateTest(t)
+	synctest.Test(t, func(t *testing.T) {
+		out := new(console)
+		tn := townOf(t, Options{
+			Dev: true, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}},
+			Log: slog.New(slog.NewTextHandler(out, nil)),
+		})
+		defer tn.shutdown()
+		for range 3 * observe.LineBurst {
+			c, err := tn.dialFrom(t.Context(), "198.51.100.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go io.WriteString(c, "no handshake")
+			synctest.Wait()
+			c.Close()
+		}
+		synctest.Wait()
+		if n := strings.Count(out.String(), `msg="TLS handshake failed" remote=198.51.100.1:4711 `); n != observe.LineBurst {
+			t.Errorf("%d lines, want %d", n, observe.LineBurst)
+		}
+	})
 }
