@@ -98,7 +98,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // Begin is an http.Server's ConnContext: requests find the conn of their
 // connection in their context. A connection for which there is no room is closed;
 // one too many of an address is there until its first request, which can be told
-// so.
+// so. Over TLS it is closed, too: a handshake costs more than a request.
 func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
 	l := connOf(c)
 	if l == nil { // of another listener than Listen returns
@@ -110,7 +110,7 @@ func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
 	}
 	l.held.Of = cs.table.Resources(l.client).Bodies
 	ok := true
-	if l.excess, ok = cs.table.connect(l.client); ok && cs.add(c, l) {
+	if l.excess, ok = cs.table.connect(l.client); ok && !(l.excess && speaksTLS(c)) && cs.add(c, l) {
 		if tcp := tcpOf(c); tcp != nil {
 			_ = boundUnsent(tcp) // it works without, and one that is closed tells the reader
 		}
