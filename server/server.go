@@ -238,6 +238,7 @@ func New(o Options) (*Server, error) {
 	s.peers = peer.NewTable(peer.Options{
 		Limits:         o.PerAddress,
 		All:            s.all,
+		MaxClients:     o.maxClients(),
 		MaxConnections: o.MaxConnections,
 		HeaderTimeout:  o.waits.headers,
 		WriteTimeout:   o.waits.write,
