@@ -18,20 +18,34 @@ type Share struct {
 	bounded bool
 
 	// These are guarded by the meter's mu.
-	used      int64
+	used   int64
+	*waits        // nil: nothing waits
+	time   *usage // nil: the meter is not timed
+}
+
+// The waits of a share are apart from it: a server has many shares, and few of them have waits.
+type waits struct {
 	waiting   list.List            // of *waiter, the first in front
 	queued    slot                 // in the meter's queue, while one waits
 	acquiring slot                 // in the meter's line, at the same time
 	waiters   map[*Waiter]struct{} // that Await left
 	awaiting  slot                 // in the meter's idle, while there are waiters
-
-	time usage // of a timed meter
 }
 
 func newShare(m *Meter, max int64, bounded bool) *Share {
 	s := &Share{meter: m, max: max, bounded: bounded}
-	s.queued, s.acquiring, s.awaiting = slot{share: s, at: out}, slot{share: s, at: out}, slot{share: s, at: out}
+	if m.timed {
+		s.time = new(usage)
+	}
 	return s
+}
+
+// expect makes s one for which something can wait. mu is held.
+func (s *Share) expect() {
+	if s.waits == nil {
+		nowhere := slot{share: s, at: out}
+		s.waits = &waits{queued: nowhere, acquiring: nowhere, awaiting: nowhere}
+	}
 }
 
 // waiter is a call of Acquire that waits.
@@ -41,7 +55,7 @@ type waiter struct {
 }
 
 // isQueued reports whether s is in the meter's queue. mu is held.
-func (s *Share) isQueued() bool { return s.queued.at != out }
+func (s *Share) isQueued() bool { return s.waits != nil && s.queued.at != out }
 
 // first returns the waiter that is next, of at least one. mu is held.
 func (s *Share) first() *waiter { return s.waiting.Front().Value.(*waiter) }
@@ -101,6 +115,9 @@ func (s *Share) add(n int64) {
 // update puts s where it belongs among the shares that wait, after what it holds or waits
 // for has changed. mu is held.
 func (s *Share) update() {
+	if s.waits == nil {
+		return
+	}
 	m := s.meter
 	if s.isQueued() {
 		due := s.due()
@@ -113,6 +130,9 @@ func (s *Share) update() {
 		m.idle.put(&s.awaiting, s.need(1), 0)
 	} else {
 		m.idle.remove(&s.awaiting)
+	}
+	if !s.isQueued() && len(s.waiters) == 0 {
+		s.waits = nil
 	}
 }
 
@@ -220,6 +240,7 @@ func (s *Share) join(n int64) (a *waiter, at *list.Element) {
 		return nil, nil
 	}
 	s.begin()
+	s.expect()
 	a = &waiter{n: n, done: make(chan struct{})}
 	at = s.waiting.PushBack(a)
 	if !s.isQueued() {
@@ -305,6 +326,7 @@ func (s *Share) Await(w *Waiter) bool {
 	if s.hasRoom() {
 		return true
 	}
+	s.expect()
 	if s.waiters == nil {
 		s.waiters = make(map[*Waiter]struct{})
 	}
@@ -317,6 +339,8 @@ func (s *Share) Await(w *Waiter) bool {
 func (s *Share) Forget(w *Waiter) {
 	s.meter.mu.Lock()
 	defer s.meter.mu.Unlock()
-	delete(s.waiters, w)
-	s.update()
+	if s.waits != nil {
+		delete(s.waiters, w)
+		s.update()
+	}
 }

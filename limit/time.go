@@ -25,8 +25,8 @@ func NewPlaces(max int64) *Meter { return &Meter{max: max, timed: true} }
 // be new were an advantage, the others would wait for ever for the new addresses of a client
 // that has many. mu is held.
 func (s *Share) begin() {
-	m, u := s.meter, &s.time
-	if !m.timed || s.isQueued() {
+	m, u := s.meter, s.time
+	if u == nil || s.isQueued() {
 		return
 	}
 	if len(m.queue) == 0 {
@@ -42,7 +42,7 @@ func (s *Share) begin() {
 // charge adds to the clock of s, which is about to hold n more, what it held since it was
 // charged last. mu is held.
 func (s *Share) charge(n int64) {
-	m, u, now := s.meter, &s.time, time.Now()
+	m, u, now := s.meter, s.time, time.Now()
 	if s.used > 0 {
 		took := time.Duration(s.used) * now.Sub(u.since)
 		u.clock += took
@@ -61,7 +61,7 @@ func (s *Share) charge(n int64) {
 	u.spent = 0
 }
 
-// each returns how long s usually holds a place. mu is held.
+// each returns how long s, of a timed meter, usually holds a place. mu is held.
 func (s *Share) each() time.Duration {
 	if s.time.known {
 		return s.time.usual
@@ -71,7 +71,17 @@ func (s *Share) each() time.Duration {
 
 // start returns the clock of s with what it holds, by how long it usually holds a place. mu
 // is held.
-func (s *Share) start() time.Duration { return s.time.clock + time.Duration(s.used)*s.each() }
+func (s *Share) start() time.Duration {
+	if s.time == nil {
+		return 0
+	}
+	return s.time.clock + time.Duration(s.used)*s.each()
+}
 
 // due returns the clock of s after its next place. mu is held.
-func (s *Share) due() time.Duration { return s.start() + s.each() }
+func (s *Share) due() time.Duration {
+	if s.time == nil {
+		return 0
+	}
+	return s.start() + s.each()
+}

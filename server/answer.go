@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
@@ -98,7 +99,9 @@ func failureAnswer(q *request, err error) answer {
 	q.countFailure(err)
 	e := q.statusOf(err)
 	if e.status == http.StatusInternalServerError {
-		q.s.log.ErrorContext(q.r.Context(), "request failed", "request", observe.RequestOf(q.w), "method", q.method, "namespace", q.ns, "path", observe.Clipped(q.path), "err", err)
+		if count, ok := q.s.lines.wrong.Often(time.Since(q.s.began)); ok {
+			q.s.log.ErrorContext(q.r.Context(), "request failed", "request", observe.RequestOf(q.w), "method", q.method, "namespace", q.ns, "path", observe.Clipped(q.path), "err", err, "count", count)
+		}
 	}
 	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
 		q.w.Header().Set("Retry-After", "1")

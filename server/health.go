@@ -20,7 +20,7 @@ const (
 )
 
 // isProbe reports whether requests that match a pattern ask for the health of the
-// server. Bounds of rates do not hold for them; their answers cost next to nothing.
+// server. Those beyond the rate of their address are answered late, and not refused.
 func isProbe(pattern string) bool { return pattern == pathHealth || pattern == pathReady }
 
 // readyTimeout is how long a store that failed may take to be tried again.
@@ -38,7 +38,13 @@ func (s *Server) Ready(ctx context.Context) error {
 		return errStopping
 	default:
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	return s.readiness.Do(func() error { return checkStorage(ctx, s) })
+}
+
+// checkStorage returns errStorage if a database cannot store writes. It takes as long as there
+// are databases, and does not end with the one client that has it done for all.
+func checkStorage(ctx context.Context, s *Server) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	for ns, db := range s.spaces.opened() {
 		if err := db.Health(ctx); err != nil && !errors.Is(err, fault.ErrClosed) { // else it was idle

@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -84,18 +86,53 @@ func TestProbesAreNotBound(t *testing.T) {
 	})
 }
 
-// A database whose store fails makes the server not ready; the answer says no more.
-func TestNotReady(t *testing.T) {
-	ts := serveTest(t, Options{Namespaces: []string{"a"}, AdminSecrets: []string{"sesame"}})
+// openFull opens the database a, which cannot store writes.
+func (ts *testServer) openFull() {
+	ts.t.Helper()
 	db, err := dsync.Open(dsync.Options{Change: fullLog{}})
 	if err != nil {
-		t.Fatal(err)
+		ts.t.Fatal(err)
 	}
 	ns, err := ts.spaces.find("a")
 	if err != nil {
-		t.Fatal(err)
+		ts.t.Fatal(err)
 	}
 	ns.db.Store(db)
+}
+
+// TestReadyTogether: however many clients ask at a time, the databases are looked at once.
+func TestReadyTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := new(console)
+		log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		ts := pipeTest(t, Options{Namespaces: []string{"a"}, AdminSecrets: []string{"sesame"}, Log: log})
+		defer ts.shutdown()
+		ts.openFull()
+		ts.do(call{"PUT", "/x.json", bearer("sesame"), "1"})
+		busy := make(chan struct{})
+		go ts.readiness.Do(func() error { <-busy; return nil })
+		synctest.Wait()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if err := ts.Ready(t.Context()); err != errStorage {
+					t.Errorf("Ready = %v, want %v", err, errStorage)
+				}
+			})
+		}
+		synctest.Wait()
+		close(busy)
+		all.Wait()
+		if n := strings.Count(out.String(), `msg="not ready"`); n != 1 {
+			t.Errorf("the databases were looked at %d times", n)
+		}
+	})
+}
+
+// A database whose store fails makes the server not ready; the answer says no more.
+func TestNotReady(t *testing.T) {
+	ts := serveTest(t, Options{Namespaces: []string{"a"}, AdminSecrets: []string{"sesame"}})
+	ts.openFull()
 	if r := ts.do(call{"GET", pathReady, nil, ""}); r.StatusCode != 200 {
 		t.Errorf("before a write: %d", r.StatusCode)
 	}

@@ -167,6 +167,12 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&a.Listens, int(min(m/32/listenBytes, 100_000)))
 }
 
+// maxClients returns how many addresses are remembered: at least as many as there are
+// connections by default. The memory of those that have one is part of that of the connection.
+func (l Limits) maxClients() int {
+	return int(min(max(l.Memory/32/peer.ClientBytes, 1), peer.MaxClients))
+}
+
 // Attrs returns the bounds that depend on the memory for a log.
 func (l Limits) Attrs() []slog.Attr {
 	l.setDefaults()

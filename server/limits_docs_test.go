@@ -134,6 +134,7 @@ func TestBoundsByMemoryAreDocumented(t *testing.T) {
 	row("long-polling connections | 1/32", func(l Limits) string { return thousands(l.MaxPolls) })
 	row("connections of one address |", func(l Limits) string { return thousands(l.PerAddress.Connections) })
 	row("long-polling connections of one address |", func(l Limits) string { return thousands(l.PerAddress.Polls) })
+	row("addresses that are remembered | 1/32", func(l Limits) string { return thousands(l.maxClients()) })
 	row("listens of one address | 1/32", func(l Limits) string { return thousands(l.PerAddress.Listens) })
 }
 

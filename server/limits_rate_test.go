@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
 
@@ -53,13 +54,45 @@ func TestAddressRequestRate(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		ts.want("GET", "/a.json", noBody, 200, "1")
 		tn.wantRefused(t, metrics.AddressRequests, 1)
+		used := tn.peers.Acquire(netip.MustParseAddr("198.51.100.1"))
 		for _, target := range []string{"/.lp?start=t&cb=1&ser=1&ns=test", "/.ws?ns=test"} {
+			peer.Charge(used.Requests, 5)
 			if r := ts.do(call{"GET", target, nil, noBody}); r.StatusCode != 429 || r.Header.Get("Retry-After") == "" {
 				t.Errorf("%s: %d %v, want 429 with Retry-After", target, r.StatusCode, r.Header)
 			}
 		}
+		tn.peers.Release(used)
 		synctest.Wait()
 		tn.wantIdle(t)
+	})
+}
+
+// Beyond the rate of an address, refusals and answers to probes come late: a connection cannot
+// ask for many of them.
+func TestRefusalsHaveARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townTest(t, AddressLimits{RequestRate: 1, RequestBurst: 1})
+		defer tn.shutdown()
+		ts := tn.at("198.51.100.1")
+		for _, c := range []struct {
+			method, target string
+			status         int
+			after          time.Duration
+		}{
+			{"GET", "/a.json", 200, 0},
+			{"GET", "/a.json", 429, peer.RefusalPause},
+			{"OPTIONS", "*", 429, peer.RefusalPause}, // after which there is another one
+			{"GET", pathHealth, 200, 0},
+			{"GET", pathReady, 200, peer.RefusalPause}, // though it had none
+			{"GET", pathReady, 200, peer.RefusalPause}, // as it had another one
+		} {
+			began := time.Now()
+			r := ts.do(call{c.method, c.target, nil, noBody})
+			if d := time.Since(began); r.StatusCode != c.status || d != c.after {
+				t.Errorf("%s %s: %d after %s, want %d after %s", c.method, c.target, r.StatusCode, d, c.status, c.after)
+			}
+		}
+		tn.at("198.51.100.2").want("GET", "/a.json", noBody, 200, "null")
 	})
 }
 

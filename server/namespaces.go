@@ -201,14 +201,25 @@ func (n *namespaces) names() []string {
 	return slices.Sorted(maps.Keys(n.known))
 }
 
+// only returns the name of the namespace if there is one alone, else "".
+func (n *namespaces) only() (name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.known) == 1 {
+		for name = range n.known {
+		}
+	}
+	return name
+}
+
 // fallback returns the namespace of requests that name none: the configured
 // one, or the only one there is (REST §1.2, R-NS1).
 func (n *namespaces) fallback() (string, error) {
 	if n.opts.DefaultNamespace != "" {
 		return n.opts.DefaultNamespace, nil
 	}
-	if names := n.names(); len(names) == 1 {
-		return names[0], nil
+	if name := n.only(); name != "" {
+		return name, nil
 	}
 	if n.opts.Dev {
 		return emulatorNamespace, nil
@@ -344,11 +355,18 @@ func (n *namespaces) opened() iter.Seq2[string, *dsync.Database] {
 	}
 }
 
-// all returns the namespaces, by name.
+// all returns the namespaces, by name. They are sorted without the lock, for which all requests
+// wait.
 func (n *namespaces) all() []*namespace {
+	all := n.unsorted()
+	slices.SortFunc(all, func(a, b *namespace) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func (n *namespaces) unsorted() []*namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.SortedFunc(maps.Values(n.known), func(a, b *namespace) int { return strings.Compare(a.name, b.name) })
+	return slices.Collect(maps.Values(n.known))
 }
 
 // It waits for opening that is under way, which holds mu, so no database is left open behind a

@@ -52,8 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(o, r)
 }
 
-// end counts the request. Those that are slow or that failed because of the server
-// are in every log.
+// end counts the request, and has the log say what it was.
 func (o *observed) end() {
 	o.s.underWay.Add(-1)
 	took := time.Since(o.began)
@@ -64,13 +63,27 @@ func (o *observed) end() {
 	if o.s.opts.Spans != nil && o.kind != metrics.Health {
 		o.trace(took)
 	}
-	level := slog.LevelDebug
-	if o.status >= http.StatusInternalServerError || took > slowRequest && o.kind.Timed() {
-		level = slog.LevelInfo
-	}
+	level, count := o.level(took)
 	if ctx := o.r.Context(); o.s.log.Enabled(ctx, level) {
-		o.log(context.WithoutCancel(ctx), level, took)
+		o.log(context.WithoutCancel(ctx), level, took, count)
 	}
+}
+
+// level returns the level of the line about the request, and how many requests the line stands
+// for. Clients can make requests that are slow or fail, so there are not too many such lines.
+func (o *observed) level(took time.Duration) (level slog.Level, count uint64) {
+	line := &o.s.lines.failed
+	if o.status < http.StatusInternalServerError {
+		if took <= slowRequest || !o.kind.Timed() {
+			return slog.LevelDebug, 1
+		}
+		line = &o.s.lines.slow
+	}
+	count, ok := line.Often(time.Since(o.s.began))
+	if !ok {
+		return slog.LevelDebug, 1
+	}
+	return slog.LevelInfo, count
 }
 
 // trace makes the span of the request.
@@ -111,7 +124,7 @@ var knownMethods = map[string]bool{
 	http.MethodPatch: true, http.MethodDelete: true, http.MethodOptions: true,
 }
 
-func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration) {
+func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration, count uint64) {
 	path := o.r.URL.EscapedPath() // not the query, which may have credentials
 	attrs := []slog.Attr{
 		slog.String("request", observe.RequestOf(o)),
@@ -123,7 +136,11 @@ func (o *observed) log(ctx context.Context, level slog.Level, took time.Duration
 		slog.Int("in", o.in),
 		slog.Int("out", o.out),
 	}
-	o.s.log.LogAttrs(ctx, level, "request", append(attrs, o.s.peers.Remote(o.r).Attrs()...)...)
+	attrs = append(attrs, o.s.peers.Remote(o.r).Attrs()...)
+	if count > 1 {
+		attrs = append(attrs, slog.Uint64("count", count))
+	}
+	o.s.log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // is says what the request is for.

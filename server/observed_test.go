@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
@@ -180,4 +181,40 @@ func TestMetricsDoors(t *testing.T) {
 	if got := ts.operations("GET", "/shop.json"); got.Code != 404 {
 		t.Errorf("operations serve data: %d", got.Code)
 	}
+}
+
+// TestLinesOfRequestsAreBounded: requests that fail or are slow are logged at a bounded rate,
+// since clients can have as many as they like.
+func TestLinesOfRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{began: time.Now()}
+		for _, c := range []struct {
+			name   string
+			kind   metrics.Kind
+			status int
+			took   time.Duration
+			lines  int
+		}{
+			{"failed", metrics.RESTRead, 503, 0, observe.LineBurst},
+			{"failed, too", metrics.EventStream, 503, time.Hour, 0},
+			{"slow", metrics.RESTRead, 200, 2 * slowRequest, observe.LineBurst},
+			{"usual", metrics.RESTRead, 200, slowRequest, 0},
+			{"a stream", metrics.EventStream, 200, time.Hour, 0},
+		} {
+			o, lines := &observed{s: s, kind: c.kind, status: c.status}, 0
+			for range 100 {
+				if level, _ := o.level(c.took); level >= slog.LevelInfo {
+					lines++
+				}
+			}
+			if lines != c.lines {
+				t.Errorf("%s: %d lines for 100 requests, want %d", c.name, lines, c.lines)
+			}
+		}
+		time.Sleep(time.Second)
+		level, count := (&observed{s: s, status: 500}).level(0)
+		if level != slog.LevelInfo || count != 200-observe.LineBurst+1 {
+			t.Errorf("the next line has the level %s, and stands for %d requests", level, count)
+		}
+	})
 }

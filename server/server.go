@@ -161,6 +161,11 @@ type Server struct {
 
 	credentials *observe.RefusedCredentials
 
+	began time.Time
+	lines struct{ failed, slow, wrong, handshakes observe.LineLimiter } // of the log
+
+	readiness limit.Joint // of Ready
+
 	feeds   observe.Places
 	streams observe.Open[*outbox.Outbox, observe.SlowClient] // without the numbers
 
@@ -198,6 +203,7 @@ func New(o Options) (*Server, error) {
 	refusals := observe.NewRefusals(&counts.Refused, o.Log)
 	s := &Server{
 		grace: cutGrace,
+		began: time.Now(),
 		opts:  o,
 		clock: c,
 		log:   o.Log,
@@ -232,12 +238,15 @@ func New(o Options) (*Server, error) {
 	s.peers = peer.NewTable(peer.Options{
 		Limits:         o.PerAddress,
 		All:            s.all,
+		MaxClients:     o.maxClients(),
 		MaxConnections: o.MaxConnections,
 		HeaderTimeout:  o.waits.headers,
 		WriteTimeout:   o.waits.write,
 		Refused:        refusals.Add,
 		HandshakeFailed: func(addr string, err error) {
-			s.log.Warn("TLS handshake failed", "remote", addr, "err", err)
+			if count, ok := s.lines.handshakes.Often(time.Since(s.began)); ok {
+				s.log.Warn("TLS handshake failed", "remote", addr, "err", observe.Clipped(err.Error()), "count", count)
+			}
 		},
 	})
 	s.conns = peer.NewConns(s.peers)

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/dogwooddb/dogwood/server/observe"
 )
 
 // A shutdown has two times. For DrainTimeout, requests that are under way may finish, and
@@ -39,7 +40,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return s.requests },
 		ConnContext:       s.conns.Begin,
 		ConnState:         s.conns.Changed,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog:          observe.ErrorLog(s.log),
+
+		DisableGeneralOptionsHandler: true, // it answers without counting
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(s.conns.Listen(l, s.opts.TLS)) }()

@@ -6,16 +6,22 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 )
 
@@ -82,6 +88,32 @@ func TestTLS(t *testing.T) {
 	wants("plain HTTP", q, 400)
 }
 
+// TestNoHandshakeInExcess: one connection too many of an address is closed before its handshake,
+// which costs more than any refusal.
+func TestNoHandshakeInExcess(t *testing.T) {
+	certificate := certificateTest(t)
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{
+			Dev: true, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}},
+			Limits: Limits{PerAddress: AddressLimits{Connections: 1}},
+		})
+		defer tn.shutdown()
+		for i, want := range []error{os.ErrDeadlineExceeded, io.EOF} {
+			c, err := tn.dialFrom(t.Context(), "198.51.100.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			synctest.Wait()
+			c.SetReadDeadline(time.Now().Add(headerTimeout / 2))
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, want) {
+				t.Errorf("connection %d that waits for its handshake: %v, want %v", i+1, err, want)
+			}
+		}
+		tn.wantRefused(t, metrics.AddressConnections, 1)
+	})
+}
+
 // A handshake counts while it is unfinished, and must not be long.
 func TestHandshakesAreBounded(t *testing.T) {
 	o := Options{Dev: true}
@@ -118,4 +150,30 @@ func certificateTest(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// TestFailedHandshakesAreLogged: many of them make few lines.
+func TestFailedHandshakesAreLogged(t *testing.T) {
+	certificate := certificateTest(t)
+	synctest.Test(t, func(t *testing.T) {
+		out := new(console)
+		tn := townOf(t, Options{
+			Dev: true, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}},
+			Log: slog.New(slog.NewTextHandler(out, nil)),
+		})
+		defer tn.shutdown()
+		for range 3 * observe.LineBurst {
+			c, err := tn.dialFrom(t.Context(), "198.51.100.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go io.WriteString(c, "no handshake")
+			synctest.Wait()
+			c.Close()
+		}
+		synctest.Wait()
+		if n := strings.Count(out.String(), `msg="TLS handshake failed" remote=198.51.100.1:4711 `); n != observe.LineBurst {
+			t.Errorf("%d lines, want %d", n, observe.LineBurst)
+		}
+	})
 }

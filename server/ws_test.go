@@ -2,9 +2,13 @@ package server
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -274,4 +278,26 @@ func TestUnfinishedMessages(t *testing.T) {
 	waitFor(t, "the meter to be given back", func() bool { return n.all.Bodies.Meter().Used() == 0 })
 	c.ws.WriteControl(websocket.CloseMessage, nil, time.Now().Add(time.Second))
 	c.wantClose(websocket.CloseNormalClosure)
+}
+
+// TestEarlyFrames: a client that sends more than its handshake is cut off, and net/http
+// has nothing to complain about in the log.
+func TestEarlyFrames(t *testing.T) {
+	out := new(console)
+	ts := serveTest(t, Options{Dev: true, Log: slog.New(slog.NewTextHandler(out, nil))})
+	c, err := net.Dial("tcp", ts.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET /.ws?v=5&ns=test HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\nmore")
+	c.SetReadDeadline(time.Now().Add(patience))
+	if got, err := io.ReadAll(c); len(got) != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("answered with %q, %v", got, err)
+	}
+	waitFor(t, "the end of the connection", func() bool { return ts.underWay.Load() == 0 && ts.conns.Open() == 0 })
+	if text := out.String(); strings.Contains(text, "http: ") {
+		t.Errorf("the log has\n%s", text)
+	}
 }

@@ -42,6 +42,7 @@ var attacks = []attack{
 	{"long-polls", 16, floodPolls},
 	{"long-poll-pieces", 30, sendPieces},
 	{"fat-headers", 16, sendHeaders},
+	{"requests-and-probes", 64, floodRequests},
 }
 
 // requests sends REST requests over one connection, one after the other and again and again.

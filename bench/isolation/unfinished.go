@@ -19,7 +19,7 @@ import (
 )
 
 // Attacks that need no sign-in: they leave unfinished what a server keeps before it knows who
-// sends it.
+// sends it, or ask for what costs little, as fast as it is answered.
 
 // pollStart finds the id and the password in the answer that begins a session.
 var pollStart = regexp.MustCompile(`\("start","(\w+)","(\w+)"\)`)
@@ -134,5 +134,30 @@ func sendHeaders(ctx context.Context, by *attacker, n int) error {
 		by.sent.Add(1)
 	}
 	bench.Sleep(ctx, fatTime)
+	return nil
+}
+
+// floodRequests sends requests and probes over one connection, also when they are refused.
+func floodRequests(ctx context.Context, by *attacker, _ int) error {
+	h, err := connect.DialHTTP(ctx, by.Target)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	defer context.AfterFunc(ctx, h.Close)()
+	requests := []string{connect.RequestHead(by.Target, "GET", attackPath+"/none", "")}
+	for _, probe := range []string{"GET /healthz", "GET /readyz", "OPTIONS *"} {
+		method, resource, _ := strings.Cut(probe, " ")
+		requests = append(requests, connect.RequestLine(by.Target, method, resource))
+	}
+	for n := 0; ctx.Err() == nil; n++ {
+		status, _, err := h.Do([]byte(requests[n%len(requests)] + "\r\n"))
+		if err != nil {
+			return err
+		}
+		if by.sent.Add(1); status/100 != 2 {
+			by.refused.Add(1)
+		}
+	}
 	return nil
 }

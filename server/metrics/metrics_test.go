@@ -47,6 +47,7 @@ func TestScrape(t *testing.T) {
 	m.Refused.Add(AddressRequests)
 	m.Refused.Add(AddressRequests)
 	m.Requests.Add(RESTRead, 200, 3*time.Millisecond)
+	m.Requests.Add(RESTRead, 429, time.Second)
 	m.Requests.Add(RESTWrite, 0, time.Millisecond)
 	m.Requests.Add(LongPoll, 200, time.Minute)
 	m.WebSockets.Opened()

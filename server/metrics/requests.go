@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -51,13 +52,13 @@ type Requests struct {
 }
 
 // Add counts a request that was answered. A status that HTTP does not know counts
-// as Left.
+// as Left. How long the client of a refused address had to wait says nothing of the server.
 func (r *Requests) Add(kind Kind, status int, took time.Duration) {
 	if status < minStatus || status > maxStatus {
 		status = Left
 	}
 	r.counts[kind][status-minStatus].Add(1)
-	if h := r.took[kind]; h != nil {
+	if h := r.took[kind]; h != nil && status != http.StatusTooManyRequests {
 		h.Observe(took)
 	}
 }

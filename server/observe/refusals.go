@@ -3,8 +3,10 @@ package observe
 import (
 	"context"
 	"errors"
+	stdlog "log"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,12 +38,46 @@ type LineLimiter struct {
 // Next counts an event at a time since the beginning. ok says that the line is to be
 // written now, for count events.
 func (l *LineLimiter) Next(since time.Duration) (count uint64, ok bool) {
+	return l.next(since, LinePause, 1)
+}
+
+// Often is Next for lines that tell more together than one of them: LineBurst at once, and then
+// one in a second.
+func (l *LineLimiter) Often(since time.Duration) (count uint64, ok bool) {
+	return l.next(since, time.Second, LineBurst)
+}
+
+// LineBurst is how many lines Often lets through at once.
+const LineBurst = 10
+
+// next lets one line through in a time, and those of a burst before they are due.
+func (l *LineLimiter) next(since, each time.Duration, burst int) (count uint64, ok bool) {
 	l.count.Add(1)
-	due := l.due.Load()
-	if int64(since) < due || !l.due.CompareAndSwap(due, int64(since+LinePause)) {
+	due := time.Duration(l.due.Load())
+	if since < due-time.Duration(burst-1)*each || !l.due.CompareAndSwap(int64(due), int64(max(since, due)+each)) {
 		return 0, false
 	}
 	return l.count.Swap(0), true
+}
+
+// ErrorLog returns a logger for an http.Server, which writes to log at a bounded rate: clients
+// cause most of what net/http has to say.
+func ErrorLog(log *slog.Logger) *stdlog.Logger {
+	return stdlog.New(&errorLog{log: log, began: time.Now()}, "", 0)
+}
+
+type errorLog struct {
+	log   *slog.Logger
+	began time.Time
+	lines LineLimiter
+}
+
+// Write implements io.Writer.
+func (l *errorLog) Write(p []byte) (int, error) {
+	if count, ok := l.lines.Often(time.Since(l.began)); ok {
+		l.log.Warn(strings.TrimSpace(string(p)), "count", count)
+	}
+	return len(p), nil
 }
 
 // NewRefusals returns what counts in counts and writes to log.

@@ -57,3 +57,49 @@ func TestRefusalsAreLogged(t *testing.T) {
 		}
 	})
 }
+
+// TestLinesOften: some lines at once, then one in a second, which stands for those that were
+// left out.
+func TestLinesOften(t *testing.T) {
+	var l LineLimiter
+	lines, told := 0, uint64(0)
+	for _, c := range []struct {
+		since time.Duration
+		lines int    // so far
+		told  uint64 // in these
+	}{
+		{0, 10, 10},
+		{time.Second - 1, 10, 10},
+		{time.Second, 11, 201},
+		{time.Hour, 21, 310},
+	} {
+		for range 100 {
+			if count, ok := l.Often(c.since); ok {
+				lines, told = lines+1, told+count
+			}
+		}
+		if lines != c.lines || told != c.told {
+			t.Errorf("until %s, %d lines for %d events, want %d for %d", c.since, lines, told, c.lines, c.told)
+		}
+	}
+}
+
+// TestErrorLog: what net/http has to say is in the log at a bounded rate.
+func TestErrorLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		log, lines := logTo(&b)
+		l := ErrorLog(log)
+		for range 100 {
+			l.Printf("http: %s", "odd")
+		}
+		if got := lines(); len(got) != LineBurst || got[0] != `WARN msg="http: odd" count=1` {
+			t.Errorf("log has %q", got)
+		}
+		time.Sleep(time.Second)
+		l.Print("http: late")
+		if got, want := lines(), []string{`WARN msg="http: late" count=91`}; !slices.Equal(got, want) {
+			t.Errorf("log has %q, want %q", got, want)
+		}
+	})
+}

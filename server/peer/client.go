@@ -54,6 +54,7 @@ type Table struct {
 type Options struct {
 	Limits
 	All            *Resources    // of which each address has a share
+	MaxClients     int           // addresses that are remembered; 0: the constant
 	MaxConnections int           // that are not WebSockets
 	HeaderTimeout  time.Duration // in which a request has to come
 	WriteTimeout   time.Duration // in which a client has to take WriteLeast; 0: the constant
@@ -68,7 +69,7 @@ func NewTable(o Options) *Table {
 	return &Table{
 		options: o,
 		proxies: proxies{o.TrustedProxies, o.ProxyHeader},
-		max:     MaxClients,
+		max:     cmp.Or(o.MaxClients, MaxClients),
 		of:      make(map[netip.Addr]*Client),
 	}
 }

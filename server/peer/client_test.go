@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,34 @@ func TestAccountsAreForgotten(t *testing.T) {
 			t.Errorf("%d accounts are left, want 1", len(ac.of))
 		}
 	})
+}
+
+// TestClientBytes: an address takes no more memory than the bound of addresses is derived from.
+func TestClientBytes(t *testing.T) {
+	const clients = 5000
+	o := tableTest(0).options
+	o.MaxClients = clients
+	table := NewTable(o)
+	before := heapBytes()
+	for n := range clients {
+		table.Release(table.Acquire(netip.MustParseAddr(fmt.Sprintf("2001:db8:1234:%x::1", n))))
+	}
+	each := (heapBytes() - before) / clients
+	if len(table.of) != clients || each > ClientBytes {
+		t.Errorf("each of %d addresses takes %d bytes, want %d at most", len(table.of), each, ClientBytes)
+	}
+	table.Release(table.Acquire(numbered(1)))
+	if len(table.of) != clients {
+		t.Errorf("%d addresses are remembered, want %d", len(table.of), clients)
+	}
+}
+
+// heapBytes returns how many bytes are in use.
+func heapBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func TestAccountsTogether(t *testing.T) {

@@ -98,7 +98,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // Begin is an http.Server's ConnContext: requests find the conn of their
 // connection in their context. A connection for which there is no room is closed;
 // one too many of an address is there until its first request, which can be told
-// so.
+// so. Over TLS it is closed, too: a handshake costs more than a request.
 func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
 	l := connOf(c)
 	if l == nil { // of another listener than Listen returns
@@ -110,7 +110,7 @@ func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
 	}
 	l.held.Of = cs.table.Resources(l.client).Bodies
 	ok := true
-	if l.excess, ok = cs.table.connect(l.client); ok && cs.add(c, l) {
+	if l.excess, ok = cs.table.connect(l.client); ok && !(l.excess && speaksTLS(c)) && cs.add(c, l) {
 		if tcp := tcpOf(c); tcp != nil {
 			_ = boundUnsent(tcp) // it works without, and one that is closed tells the reader
 		}
@@ -199,9 +199,14 @@ type Request struct {
 // ErrTooMany is what an address is told that has or does too much.
 var ErrTooMany = errors.New("peer: too many requests from this address")
 
+// RefusalPause is how long a request waits for its refusal, and a probe for its turn at most. An
+// address has so many connections, so what it asks for beyond its rate is bounded by these.
+// To close the connection instead would make clients connect again, which costs more.
+const RefusalPause = 500 * time.Millisecond
+
 // Enter begins a request, which is zero before. It must be left, whatever Enter
 // returns. A probe is not refused: a health check would take the refusal for the
-// health of the server.
+// health of the server. It counts as a request, for which it waits a little.
 func (t *Table) Enter(v *Request, r *http.Request, probe bool) error {
 	v.table = t
 	l, _ := r.Context().Value(connKey{}).(*conn)
@@ -220,12 +225,44 @@ func (t *Table) Enter(v *Request, r *http.Request, probe bool) error {
 		l.enter(r)
 	}
 	if probe {
+		v.waitTurn(r.Context())
 		return nil
 	}
 	if l != nil && l.proxy && !l.chargeTo(v.client) {
 		return ErrTooMany
 	}
-	return v.admit()
+	err := v.admit()
+	if err != nil && (v.counted || !v.own) { // others are not bounded in number
+		pause(r.Context(), RefusalPause)
+	}
+	return err
+}
+
+// waitTurn counts a request, and waits until the address may make it.
+func (v *Request) waitTurn(ctx context.Context) {
+	if v.client == nil {
+		return
+	}
+	turn := v.client.Requests.Reserve()
+	d := turn.Delay()
+	if d > RefusalPause {
+		turn.Cancel()
+		d = RefusalPause
+	}
+	pause(ctx, d)
+}
+
+// pause waits, but not for a client that has left.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	over := time.NewTimer(d)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-ctx.Done():
+	}
 }
 
 func (v *Request) admit() error {

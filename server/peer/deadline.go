@@ -45,17 +45,26 @@ func (t *Table) WriteDeadline(conn net.Conn, extend func(until time.Time) error)
 	return &WriteDeadline{tcp: tcpOf(conn), extend: extend, timeout: t.options.WriteTimeout}
 }
 
-// tcpOf returns the connection that c is or, as with TLS, goes through; nil for others.
-func tcpOf(c net.Conn) *net.TCPConn {
+// beneath returns the connection that c is or, as with TLS, goes through.
+func beneath(c net.Conn) net.Conn {
 	for {
 		through, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
-			tcp, _ := c.(*net.TCPConn)
-			return tcp
+			return c
 		}
 		c = through.NetConn()
 	}
 }
+
+// tcpOf returns the connection of TCP that c is or goes through, nil if there is none.
+func tcpOf(c net.Conn) *net.TCPConn {
+	tcp, _ := beneath(c).(*net.TCPConn)
+	return tcp
+}
+
+// Cut ends a connection without the goodbye of TLS, which waits for 5 s if the client does not
+// read. The connection has to be closed as well, by a caller that can wait.
+func Cut(c net.Conn) error { return beneath(c).Close() }
 
 // begin starts the time that the other side has for what will be written. A
 // deadline remains after end, for what net/http still has to write.

@@ -39,11 +39,13 @@ func socketPair(t *testing.T) (client, server net.Conn) {
 	return client, server
 }
 
-// encrypted makes a pair of connections one with TLS between them.
+// encrypted makes a pair of connections one with TLS between them, as Conns.Listen does.
 func encrypted(t *testing.T, client, server net.Conn) (net.Conn, net.Conn) {
 	t.Helper()
+	of := new(conn)
+	of.shaken.Store(true) // nothing counts the handshake
 	c := tls.Client(client, &tls.Config{InsecureSkipVerify: true})
-	s := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{certificate(t)}})
+	s := tls.Server(&handshake{server, of}, &tls.Config{Certificates: []tls.Certificate{certificate(t)}})
 	failed := make(chan error)
 	go func() { failed <- c.Handshake() }()
 	if err := s.Handshake(); err != nil {

@@ -25,6 +25,15 @@ type secureConn struct {
 	once sync.Once
 }
 
+// speaksTLS reports whether there is a handshake to come on a connection.
+func speaksTLS(c net.Conn) bool {
+	switch c.(type) {
+	case *secureConn, *tls.Conn:
+		return true
+	}
+	return false
+}
+
 // ConnectionState implements what net/http calls before it reads from a connection. It does
 // the handshake.
 func (c *secureConn) ConnectionState() tls.ConnectionState {
@@ -34,7 +43,7 @@ func (c *secureConn) ConnectionState() tls.ConnectionState {
 
 func (c *secureConn) shakeHands() {
 	_ = c.tls.SetDeadline(time.Now().Add(c.table.options.HeaderTimeout))
-	if err := c.tls.Handshake(); err != nil {
+	if err := c.tls.Handshake(); err != nil && !errors.Is(err, net.ErrClosed) { // which the server has closed
 		c.table.options.HandshakeFailed(c.RemoteAddr().String(), explainTo(err))
 	}
 	_ = c.tls.SetDeadline(time.Time{})
@@ -62,6 +71,9 @@ type handshake struct {
 	net.Conn
 	of *conn
 }
+
+// NetConn returns what is beneath, as tls.Conn.NetConn does.
+func (h *handshake) NetConn() net.Conn { return h.Conn }
 
 // Read implements net.Conn.
 func (h *handshake) Read(p []byte) (int, error) {

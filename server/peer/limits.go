@@ -46,6 +46,7 @@ func (l *Limits) SetDefaults() {
 
 // Bounds of what the server remembers about addresses.
 const (
-	MaxClients = 65_536 // addresses; the rest share one account
-	MaxExcess  = 16     // connections beyond the bound that are told so, of each address
+	MaxClients  = 65_536  // addresses at most; the rest share one account
+	ClientBytes = 2 << 10 // that an address takes
+	MaxExcess   = 16      // connections beyond the bound that are told so, of each address
 )

@@ -176,9 +176,11 @@ func (c *conn) beginHead() {
 	c.left.Store(inHead)
 }
 
-// release gives back what the head took.
+// release gives back what the head took. The next one counts for the client of the connection
+// until its request says, through a proxy, that it is of another client.
 func (c *conn) release() {
 	c.held.End()
+	c.held.Of = c.table.Resources(c.client).Bodies
 	c.request = nil
 }
 

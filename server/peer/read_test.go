@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -49,15 +50,20 @@ type servedTest struct {
 // serveConns serves with a bound of memory for all clients together.
 func serveConns(t *testing.T, bodies int64, handler http.HandlerFunc) *servedTest {
 	t.Helper()
-	o := Options{Limits: testLimits, All: NewResources(Memory{Bodies: bodies, Work: 1 << 20, Answers: 1 << 20}), MaxConnections: 100, HeaderTimeout: time.Minute, Refused: func(metrics.Reason, string) {}}
+	return serveLimits(t, testLimits, bodies, handler)
+}
+
+func serveLimits(t *testing.T, l Limits, bodies int64, handler http.HandlerFunc) *servedTest {
+	t.Helper()
+	o := Options{Limits: l, All: NewResources(Memory{Bodies: bodies, Work: 1 << 20, Answers: 1 << 20}), MaxConnections: 100, HeaderTimeout: time.Minute, Refused: func(metrics.Reason, string) {}}
 	o.Exempt = []netip.Prefix{}
 	o.SetDefaults()
 	s := &servedTest{Conns: NewConns(NewTable(o)), t: t}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.addr = l.Addr().String()
+	s.addr = socket.Addr().String()
 	h := &http.Server{ConnContext: s.Begin, ConnState: s.Changed, MaxHeaderBytes: 192 << 10}
 	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var v Request
@@ -67,7 +73,7 @@ func serveConns(t *testing.T, bodies int64, handler http.HandlerFunc) *servedTes
 		}
 		handler(w, WithRequest(r, &v))
 	})
-	go h.Serve(s.Listen(l, nil))
+	go h.Serve(s.Listen(socket, nil))
 	t.Cleanup(func() { h.Close() })
 	return s
 }
@@ -142,6 +148,28 @@ func TestHeadsAreCounted(t *testing.T) {
 		s.waitUsed("a request without its headers", isZero)
 		end <- true
 		io.WriteString(c, fatHead+"\r\n")
+	}
+}
+
+// TestHeadsBehindProxy: a head counts for its own client, and not for that of the request before
+// it on the connection of the proxy.
+func TestHeadsBehindProxy(t *testing.T) {
+	l := testLimits
+	l.TrustedProxies = Loopback()
+	s := serveLimits(t, l, 1<<20, func(http.ResponseWriter, *http.Request) {})
+	c := s.send(fatHead + "X-Forwarded-For: 198.51.100.1\r\n\r\n")
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("a first request: %v, %v", r, err)
+	}
+	first := s.table.Acquire(netip.MustParseAddr("198.51.100.1"))
+	defer s.table.Release(first)
+	all := first.Bodies.Most()
+	first.Bodies.Force(all)
+	defer first.Bodies.Release(all)
+	io.WriteString(c, fatHead+"X-Forwarded-For: 198.51.100.2\r\nConnection: close\r\n\r\n")
+	if got := statusOf(t, c); got != "200" {
+		t.Errorf("a request of another client: %s, want 200", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -66,8 +67,11 @@ func (w *takeover) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	w.conn = conn
 	if w.bare, err = peer.Bare(conn); err != nil {
-		conn.Close()
-		return nil, nil, err
+		// The library would answer an error, through net/http, which would complain in the log
+		// that it has no connection any more. If it finds more than the request, it only closes.
+		rw.Reader = bufio.NewReader(strings.NewReader("more"))
+		_, err = rw.Reader.Peek(1)
+		return conn, rw, err
 	}
 	return w.bare, rw, nil
 }

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dogwooddb/dogwood/internal/processors"
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime/parking"
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -43,6 +45,8 @@ type Server struct {
 	pool    writerPool
 	wheel   parking.Wheel[socket, *socket]
 	watcher parking.Watcher
+	began   time.Time
+	lines   struct{ refused, panics observe.LineLimiter } // of the log
 
 	mu       sync.Mutex
 	conns    map[string]*conn     // by session id
@@ -61,6 +65,7 @@ func New(o Options) *Server {
 	o.Limits.Quiet = cmp.Or(o.Limits.Quiet, Quiet)
 	return &Server{
 		opts:    o,
+		began:   time.Now(),
 		pool:    writerPool{max: max(processors.Count()/2, 1), sent: o.Metrics.Sockets.Sent},
 		conns:   make(map[string]*conn),
 		polls:   make(map[string]*poll),
@@ -299,8 +304,10 @@ func (rt *Server) unavailable(w http.ResponseWriter, err error) {
 		rt.opts.Host.TooMany(w)
 		return
 	}
-	if !errors.Is(err, errStopping) && !errors.Is(err, fault.ErrClosed) {
-		rt.opts.Log.Warn("connection refused", "err", err)
+	if !errors.Is(err, errStopping) && !errors.Is(err, fault.ErrClosed) && !errors.Is(err, errCrowded) { // which the log has
+		if count, ok := rt.lines.refused.Often(time.Since(rt.began)); ok {
+			rt.opts.Log.Warn("connection refused", "err", err, "count", count)
+		}
 	}
 	rt.opts.Host.Unavailable(w)
 }
@@ -308,7 +315,9 @@ func (rt *Server) unavailable(w http.ResponseWriter, err error) {
 // panicked logs what was recovered from a panic. It must not end the process,
 // nor any other connection.
 func (rt *Server) panicked(doing string, p any) {
-	rt.opts.Log.Error("panic in a connection", "doing", doing, "panic", p, "stack", string(debug.Stack()))
+	if count, ok := rt.lines.panics.Often(time.Since(rt.began)); ok {
+		rt.opts.Log.Error("panic in a connection", "doing", doing, "panic", p, "stack", string(debug.Stack()), "count", count)
+	}
 }
 
 // countEnd counts a connection, or its transport, that ended because of a bound, and

@@ -2,11 +2,15 @@ package realtime
 
 import (
 	"errors"
+	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 )
 
@@ -42,4 +46,25 @@ func TestSlowClients(t *testing.T) {
 	if len(got) != 1 || got[0].Connection != "c2" || got[0].Bytes < 1000 || got[0].Messages != 1 || got[0].Namespace != "test" || got[0].Transport != "websocket" {
 		t.Errorf("slow clients: %+v", got)
 	}
+}
+
+// TestRefusedConnectionsAreLogged: those for which a bound has a line have none here, and the
+// others few.
+func TestRefusedConnectionsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		rt := New(Options{Host: testHost{}, Metrics: metrics.New(), Log: slog.New(slog.NewTextHandler(&out, nil))})
+		for _, c := range []struct {
+			err   error
+			lines int
+		}{{errCrowded, 0}, {errStopping, 0}, {errors.New("no such disk"), observe.LineBurst}} {
+			out.Reset()
+			for range 3 * observe.LineBurst {
+				rt.unavailable(httptest.NewRecorder(), c.err)
+			}
+			if n := strings.Count(out.String(), "\n"); n != c.lines {
+				t.Errorf("%v: %d lines, want %d", c.err, n, c.lines)
+			}
+		}
+	})
 }

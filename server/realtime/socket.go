@@ -156,9 +156,10 @@ func (s *socket) end(reason closeReason) {
 	s.startWriter()
 }
 
-// closeConn closes the connection, which the reader notices. mu is held.
+// closeConn ends the connection, which the reader notices and closes the rest of. It does not
+// wait for the client, since mu is held.
 func (s *socket) closeConn() {
-	s.conn.Close()
+	_ = peer.Cut(s.conn)
 	s.rest.end(s)
 }
 
