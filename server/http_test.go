@@ -212,6 +212,7 @@ func TestReservedPaths(t *testing.T) {
 	for _, path := range []string{"//.settings/rules.json", "/%2Esettings/rules.json", "/a/.settings/rules.json", "/.info/connected.json", "/.lp.json", "/.ws.json", "/a/../b.json", "/a/%2e%2e/b.json", "/a%00b.json", "/%ff.json", "/.priority/a.json"} {
 		ts.want("GET", path, "", 400, errorBody(textBadPath))
 	}
+	ts.want("GET", "/a%zz.json", "", 400, "400 Bad Request")
 	ts.want("PUT", "/x%2Fy.json", "1", 200, "1")
 	ts.want("GET", "/x.json", "", 200, `{"y":1}`)
 }
