@@ -11,12 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
 )
 
@@ -53,16 +55,77 @@ func (q *request) json(body func(dst []byte) []byte) answer {
 	if q.form.silent {
 		return answer{status: http.StatusNoContent}
 	}
-	b := body(make([]byte, 0, max(q.answer.Size(), usualAnswer)))
-	if q.form.pretty {
-		b = append(tree.AppendPretty(nil, string(b)), '\n')
-	}
-	a := answer{status: http.StatusOK, body: b}
-	if q.form.callback != "" {
-		a.body, a.kind = jsonp(q.form.callback, b), typeScript
-	}
+	a := answer{status: http.StatusOK, body: body(make([]byte, 0, max(q.answer.Size(), usualAnswer)))}
 	q.settle(a.body)
+	if q.form.pretty || q.form.callback != "" {
+		a.body, a.pieces = gathered(dressed(&q.form, a.body))
+	}
+	if q.form.callback != "" {
+		a.kind = typeScript
+	}
 	return a
+}
+
+// dressedPiece is about how long the pieces of an answer in another form are.
+const dressedPiece = smallAnswer / 2
+
+// dressed yields compact JSON in the form that print= and callback= ask for. That can be ten
+// times as long, so it is made while it is sent: only the compact one, which stays as it is, is in
+// memory, and was counted.
+func dressed(f *form, compact []byte) iter.Seq[[]byte] {
+	text, before, after := inPieces(compact), "", "\n"
+	if f.pretty {
+		text = tree.PrettyPieces(piecewise.Own(compact), dressedPiece)
+	}
+	if f.callback != "" {
+		before, after = f.callback+"(", ");"
+	}
+	return func(yield func([]byte) bool) {
+		if !yield([]byte(before)) {
+			return
+		}
+		for piece := range text {
+			if f.callback != "" {
+				piece = []byte(lineSeparators.Replace(string(piece)))
+			}
+			if !yield(piece) {
+				return
+			}
+		}
+		yield([]byte(after))
+	}
+}
+
+// lineSeparators are two characters that JSON may hold, and strings of older JavaScript may not.
+var lineSeparators = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
+
+// inPieces yields a text in pieces that do not end inside of a character.
+func inPieces(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		rest := text
+		for len(rest) > dressedPiece {
+			n := dressedPiece
+			for !utf8.RuneStart(rest[n]) {
+				n--
+			}
+			if !yield(rest[:n]) {
+				return
+			}
+			rest = rest[n:]
+		}
+		yield(rest)
+	}
+}
+
+// gathered returns the text of pieces if it is short, or else the pieces.
+func gathered(pieces iter.Seq[[]byte]) (text []byte, long iter.Seq[[]byte]) {
+	for piece := range pieces {
+		if len(text)+len(piece) > smallAnswer {
+			return nil, pieces
+		}
+		text = append(text, piece...)
+	}
+	return text, nil
 }
 
 // mayStream reports whether compact JSON is sent as it is, so that it can be sent in
@@ -198,7 +261,9 @@ func sendBody(q *request, a answer) {
 	}
 	if a.pieces != nil {
 		q.w.WriteHeader(a.status)
-		_ = writeAll(peer.NewWriter(q.w, q.r), a.pieces)
+		if q.r.Method != http.MethodHead {
+			_ = writeAll(peer.NewWriter(q.w, q.r), a.pieces)
+		}
 		return
 	}
 	q.length[0] = strconv.Itoa(len(a.body))
@@ -225,13 +290,6 @@ func writeAll(dst io.Writer, pieces iter.Seq[[]byte]) error {
 		}
 	}
 	return nil
-}
-
-// jsonp wraps JSON in a call. JSON may hold two line separators that older
-// JavaScript does not allow in strings.
-func jsonp(callback string, body []byte) []byte {
-	text := strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`).Replace(strings.TrimSuffix(string(body), "\n"))
-	return []byte(callback + "(" + text + ");")
 }
 
 // disposition returns the header that makes browsers save an answer under the

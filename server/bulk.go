@@ -223,22 +223,26 @@ func decodedBody(q *request, body io.Reader) (io.Reader, error) {
 // getData answers with the value at the path. An administrator's export may be
 // of any size: GET /rooms.json?format=export
 func getData(q *request) (answer, error) {
-	if format, _ := q.params.get("format"); format != "export" || wantsEvents(q.r.Header) {
-		return getValue(q)
-	}
 	if err := q.open(); err != nil {
 		return answer{}, err
 	}
-	f := q.form
-	plain := !f.isQuery && !f.shallow && !f.explain && !f.count && !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
-	if !q.id.Admin || q.target.Priority || !plain {
+	if !q.id.Admin || !q.form.export || !exportsAll(q) {
 		return getValue(q)
 	}
+	f := &q.form
 	return sendSpooled(q, typeJSON, f.download, func(w io.Writer) error {
 		ctx, cancel := newReadContext(q.r.Context(), q.gone(), q.form.timeout)
 		defer cancel()
 		return q.db.Export(ctx, q.view(), w)
 	})
+}
+
+// exportsAll reports whether a request asks for the whole value at the path and for nothing else.
+func exportsAll(q *request) bool {
+	f := &q.form
+	whole := !f.isQuery && !f.shallow && !f.explain && !f.count && len(f.extensions()) == 0
+	plain := !f.pretty && !f.silent && f.callback == "" && q.cond == (conditions{})
+	return whole && plain && !q.target.Priority && !wantsEvents(q.r.Header)
 }
 
 // getBackup answers with a copy of the database's file, made while it is in

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -28,9 +29,22 @@ type conditions struct {
 func parseConditions(h http.Header) conditions {
 	return conditions{
 		wantTag: strings.EqualFold(h.Get(tagHeader), "true"),
-		match:   unquoteTag(h.Get("If-Match")),
+		match:   matchOf(h),
 		none:    strings.Join(h.Values("If-None-Match"), ","),
 	}
+}
+
+// emptyTag is a tag that no value has.
+const emptyTag = `""`
+
+// matchOf returns the tag of If-Match. One that is empty, such as that of a client which has no tag
+// yet, is no tag of any value: the write must not be made as if there were no condition.
+func matchOf(h http.Header) string {
+	tags := h["If-Match"]
+	if len(tags) == 0 {
+		return ""
+	}
+	return cmp.Or(unquoteTag(tags[0]), emptyTag)
 }
 
 // unquoteTag accepts what proxies and HTTP libraries make of a tag.

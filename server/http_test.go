@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
@@ -210,8 +212,30 @@ func TestReservedPaths(t *testing.T) {
 	for _, path := range []string{"//.settings/rules.json", "/%2Esettings/rules.json", "/a/.settings/rules.json", "/.info/connected.json", "/.lp.json", "/.ws.json", "/a/../b.json", "/a/%2e%2e/b.json", "/a%00b.json", "/%ff.json", "/.priority/a.json"} {
 		ts.want("GET", path, "", 400, errorBody(textBadPath))
 	}
+	ts.want("GET", "/a%zz.json", "", 400, "400 Bad Request")
 	ts.want("PUT", "/x%2Fy.json", "1", 200, "1")
 	ts.want("GET", "/x.json", "", 200, `{"y":1}`)
+}
+
+// The key that a POST adds counts for the depth of a path.
+func TestPostTooDeep(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	deepest := strings.Repeat("/k", tree.MaxDepth)
+	for _, c := range []struct{ target, body string }{
+		{deepest + ".json", "1"},
+		{deepest + ".json", `"text"`},
+		{deepest + ".json", "null"},
+		{deepest + ".json", `{".value":1,".priority":2}`},
+		{deepest + ".json?explain=true", "1"},
+		{deepest[2:] + ".json", `{"a":1}`},
+	} {
+		ts.want("POST", c.target, c.body, 400, errorBody(textTooDeep))
+	}
+	ts.want("GET", "/.json", "", 200, "null")
+	ts.want("PUT", deepest+".json", "1", 200, "1")
+	if r := ts.admin("POST", deepest[2:]+".json", "1"); r.StatusCode != 200 {
+		t.Errorf("POST where the child has %d keys: %d %s", tree.MaxDepth, r.StatusCode, r.body)
+	}
 }
 
 // After Close requests are refused, and may be tried elsewhere.

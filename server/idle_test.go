@@ -147,6 +147,30 @@ func TestUsedStaysOpen(t *testing.T) {
 	it.wantClosed("shop")
 }
 
+// TestExportsLeave: every form of an export uses the database once, and leaves it.
+func TestExportsLeave(t *testing.T) {
+	it := startIdle(t)
+	owner := bearer("owner")
+	it.record(call{http.MethodPut, "/a.json?ns=shop", owner, `1`}, http.StatusOK)
+	for _, c := range []call{
+		{http.MethodGet, "/a.json?ns=shop&format=export", nil, ""},
+		{http.MethodGet, "/a.json?ns=shop&format=export", owner, ""},
+		{http.MethodGet, "/a.json?ns=shop&format=export&print=pretty", owner, ""},
+		{http.MethodGet, "/a/.priority.json?ns=shop&format=export", owner, ""},
+	} {
+		it.record(c, http.StatusOK)
+		ns, err := it.spaces.find("shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := ns.users.Load(); n != 0 {
+			t.Fatalf("%s leaves %d uses behind", c.target, n)
+		}
+	}
+	it.settle("shop")
+	it.wantClosed("shop")
+}
+
 // TestIdleExpires: a database stays open while a node is to expire, since nothing else would
 // remove it in time, and no longer when that node has gone before.
 func TestIdleExpires(t *testing.T) {

@@ -107,7 +107,11 @@ func (q *request) open() (err error) {
 	return q.cond.check(q)
 }
 
+// openDatabase begins the use of the database, which leave ends. It may be called again.
 func (q *request) openDatabase() (err error) {
+	if q.using != nil {
+		return nil
+	}
 	if q.ns, err = q.s.spaces.resolve(q.params, q.r.Host); err != nil {
 		return err
 	}

@@ -156,8 +156,7 @@ func (v *reservation) claim(h *limit.Hold, size int64) error {
 	return &noMemoryError{h, size, refusal}
 }
 
-// settle makes the memory of the request what its answer came to need, which is
-// more than was reserved where the answer is pretty.
+// settle makes the memory of the request what its answer came to need.
 func (v *reservation) settle(body []byte) {
 	need := int64(cap(body))
 	if need <= smallAnswer {

@@ -3,12 +3,14 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/peer"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // wantRoom waits until answers hold exactly n bytes of their budget.
@@ -114,4 +116,50 @@ func TestAnswersTakeTurns(t *testing.T) {
 	ts.want("GET", "/a.json?timeout=50ms", noBody, 400, errorBody(textTimeout))
 	ts.all.Views.Briefs().Release(1)
 	ts.want("GET", "/a.json?timeout=1min", noBody, 200, "null")
+}
+
+// TestLongFormsAreMadeWhileSent: an answer in a form that is many times as long as the compact one
+// takes the memory of the compact one, and its client gets all of it.
+func TestLongFormsAreMadeWhileSent(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true})
+	members := make([]string, 6000)
+	for i := range members {
+		members[i] = fmt.Sprintf("\"k%04d\":\"\u2028%d\"", i, i)
+	}
+	const levels = 30
+	compact := strings.Repeat(`{"k":`, levels) + "{" + strings.Join(members, ",") + "}" + strings.Repeat("}", levels)
+	ts.want("PUT", "/.json?print=silent", compact, 204, "")
+	pretty := string(tree.AppendPretty(nil, compact))
+	escaped := strings.NewReplacer("\u2028", `\u2028`)
+	for query, want := range map[string]string{
+		"":                         compact,
+		"?print=pretty":            pretty + "\n",
+		"?callback=f":              "f(" + escaped.Replace(compact) + ");",
+		"?callback=f&print=pretty": "f(" + escaped.Replace(pretty) + ");",
+	} {
+		ts.want("GET", "/.json"+query, noBody, 200, want)
+		short := ts.do(call{"GET", "/.json" + query, withHeader(http.Header{"Accept-Encoding": {"gzip"}}), noBody})
+		if short.StatusCode != 200 || short.Header.Get("Content-Encoding") != "gzip" || short.body != want {
+			t.Errorf("compressed GET %s: %d, %d bytes, want %d", query, short.StatusCode, len(short.body), len(want))
+		}
+		if r := ts.admin("HEAD", "/.json"+query, noBody); r.StatusCode != 200 || r.body != "" {
+			t.Errorf("HEAD %s: %d, %d bytes", query, r.StatusCode, len(r.body))
+		}
+
+		q := new(request)
+		q.init(ts.Server, httptest.NewRecorder(), localRequest("GET", "/.json"+query, nil))
+		var err error
+		if q.form, err = parseForm(q.params, q.method); err != nil {
+			t.Fatal(err)
+		}
+		a := q.json(func(dst []byte) []byte { return append(dst, compact...) })
+		most := 0
+		for piece := range a.all() {
+			most = max(most, len(piece))
+		}
+		if most > len(compact) || q.answer.Size() > int64(2*len(compact)) {
+			t.Errorf("GET %s has %d bytes in memory, and counts %d, for a text of %d", query, most, q.answer.Size(), len(compact))
+		}
+		q.release()
+	}
 }

@@ -56,6 +56,9 @@ func TestChildren(t *testing.T) {
 			t.Errorf("%s: %d %.400s, want %s", target, got.StatusCode, got.body, want)
 		}
 	}
+	if got := ts.admin("GET", "/all.json?children=true&format=export", ""); !strings.Contains(got.body, "Mixing format and children") {
+		t.Errorf("children of an administrator's export: %d %.400s", got.StatusCode, got.body)
+	}
 	for _, header := range []http.Header{{"Accept": {"text/event-stream"}}, {"X-Firebase-Etag": {"true"}}, {"If-None-Match": {"x"}}} {
 		if got := ts.do(call{"GET", "/all.json?children=true", header, ""}); got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%v: %d %s", header, got.StatusCode, got.body)

@@ -47,6 +47,9 @@ func TestConditionNeedsRead(t *testing.T) {
 	if r := guess("PUT", "/rw/pin.json", "wrong", "1"); r.StatusCode != 412 || r.body != "4711" || r.Header.Get("ETag") != pin {
 		t.Errorf("a wrong guess of a reader: %d %s", r.StatusCode, r.body)
 	}
+	if r := guess("PUT", "/rw/pin.json", "", "1"); r.StatusCode != 412 || r.body != "4711" {
+		t.Errorf("an empty tag: %d %s", r.StatusCode, r.body)
+	}
 	if r := guess("PUT", "/rw/pin.json", pin, "1"); r.StatusCode != 200 {
 		t.Errorf("a right guess of a reader: %d %s", r.StatusCode, r.body)
 	}

@@ -17,11 +17,8 @@ import (
 )
 
 // getValue answers with the value at the path, through a query if there is one:
-// GET /rooms/r1.json
+// GET /rooms/r1.json. The request was opened.
 func getValue(q *request) (answer, error) {
-	if err := q.open(); err != nil {
-		return answer{}, err
-	}
 	if err := checkForms(q); err != nil {
 		return answer{}, err
 	}

@@ -115,8 +115,8 @@ func readChange(q *request) (comment, ifHash string, err error) {
 	if !validComment(comment) {
 		return "", "", errComment
 	}
-	if tag := strings.TrimSpace(q.r.Header.Get("If-Match")); tag != "*" {
-		ifHash = strings.Trim(tag, `"`)
+	if tag := matchOf(q.r.Header); tag != anyTag {
+		ifHash = tag
 	}
 	return comment, ifHash, nil
 }

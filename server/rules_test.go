@@ -107,7 +107,11 @@ func TestRulesIfMatch(t *testing.T) {
 	put := func(tag, query, body string) result {
 		t.Helper()
 		h := bearer("owner")
-		if tag != "" {
+		switch tag {
+		case "":
+		case "empty":
+			h.Set("If-Match", "")
+		default:
 			h.Set("If-Match", tag)
 		}
 		return ts.do(call{"PUT", "/.settings/rules.json" + query, h, body})
@@ -124,6 +128,8 @@ func TestRulesIfMatch(t *testing.T) {
 		answer           string
 	}{
 		{`"0"`, "", closed, 412, changed},
+		{`""`, "", closed, 412, changed},
+		{"empty", "", closed, 412, changed},
 		{`"0"`, "?dryRun=true", closed, 412, changed},
 		{first, "?dryRun=true", closed, 200, answerOK},
 		{first, "", closed, 200, answerOK},

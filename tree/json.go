@@ -1,8 +1,10 @@
 package tree
 
 import (
+	"iter"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree/jsontext"
 	"github.com/dogwooddb/dogwood/tree/piecewise"
@@ -92,14 +94,39 @@ func AppendPretty(dst []byte, compact string) []byte {
 	return p.dst
 }
 
+// PrettyPieces yields what AppendPretty appends in pieces of about size bytes, which must be 4
+// or more. A piece is good until the next, and a character is in one piece. Indentation can make
+// short members more than ten times as long, so a long text is better not made at once.
+func PrettyPieces(compact string, size int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		p := pretty{src: compact, size: size, yield: yield}
+		if p.value(0); !p.ended {
+			yield(p.dst)
+		}
+	}
+}
+
 // It works on the text and makes no nodes, since arrays are no nodes.
 type pretty struct {
 	dst []byte
 	src string
 	pos int
+
+	yield func([]byte) bool // takes pieces of dst; nil: all stays in it
+	size  int               // of a piece
+	ended bool              // no more pieces are wanted
+}
+
+// give has what was made taken if it is long enough.
+func (p *pretty) give() {
+	if p.yield != nil && len(p.dst) >= p.size {
+		p.ended = p.ended || !p.yield(p.dst)
+		p.dst = p.dst[:0]
+	}
 }
 
 func (p *pretty) value(indent int) {
+	p.give()
 	switch p.src[p.pos] {
 	case '{':
 		p.object(indent)
@@ -118,6 +145,15 @@ func (p *pretty) value(indent int) {
 }
 
 func (p *pretty) take(end int) {
+	for p.yield != nil && end-p.pos > p.size {
+		next := p.pos + p.size
+		for !utf8.RuneStart(p.src[next]) {
+			next--
+		}
+		p.dst = append(p.dst, p.src[p.pos:next]...)
+		p.pos = next
+		p.give()
+	}
 	p.dst = piecewise.Append(p.dst, p.src[p.pos:end])
 	p.pos = end
 }
@@ -136,7 +172,7 @@ func (p *pretty) object(indent int) {
 		p.pos += 2
 		return
 	}
-	for p.pos++; p.src[p.pos] != '}'; {
+	for p.pos++; !p.ended && p.src[p.pos] != '}'; {
 		if p.src[p.pos] == ',' {
 			p.dst = append(p.dst, ',')
 			p.pos++
@@ -159,7 +195,7 @@ func (p *pretty) array(indent int) {
 		p.pos += 2
 		return
 	}
-	for p.pos++; p.src[p.pos] != ']'; {
+	for p.pos++; !p.ended && p.src[p.pos] != ']'; {
 		if p.src[p.pos] == ',' {
 			p.dst = append(p.dst, ',', ' ')
 			p.pos++

@@ -3,6 +3,7 @@ package tree
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestAppendPlain(t *testing.T) {
@@ -64,6 +65,43 @@ func TestAppendPretty(t *testing.T) {
 	for _, test := range tests {
 		if got, want := string(AppendPretty(nil, test.in)), strings.TrimPrefix(test.want, "\n"); got != want {
 			t.Errorf("AppendPretty(%s) =\n%s\nwant\n%s", test.in, got, want)
+		}
+	}
+}
+
+// TestPrettyPieces: the pieces are what AppendPretty makes, of about the length that is wanted, with
+// whole characters. None follows one that was not wanted.
+func TestPrettyPieces(t *testing.T) {
+	long := `"` + strings.Repeat("ü 😀x", 300) + `"`
+	for _, text := range []string{
+		`null`, `{}`, `[]`, long, `{"a":{"b":{"c":{}}},"d":[1,2,[3,{"e":4}],[]]}`,
+		`{"a":` + long + `,"long":[` + long + `,{"k":` + long + `}],"z":[` + strings.Repeat(`1,`, 500) + `{"a":1}]}`,
+		strings.Repeat(`{"a":1,"k":`, 30) + long + strings.Repeat(`}`, 30),
+	} {
+		want := string(AppendPretty(nil, text))
+		for _, size := range []int{4, 7, 100, 1 << 20} {
+			var all []string
+			for piece := range PrettyPieces(text, size) {
+				if all = append(all, string(piece)); !utf8.Valid(piece) {
+					t.Errorf("%.40s in pieces of %d: %q ends inside of a character", text, size, piece)
+				}
+			}
+			if got := strings.Join(all, ""); got != want {
+				t.Errorf("%.40s in pieces of %d is\n%.200s\nwant\n%.200s", text, size, got, want)
+			}
+			for stop := range min(len(all), 20) {
+				n := 0
+				for range PrettyPieces(text, size) {
+					if n++; n > stop {
+						break
+					}
+				}
+			}
+			for _, piece := range all {
+				if len(piece) > 2*size+2000 { // 30 objects end together
+					t.Errorf("%.40s in pieces of %d: one has %d bytes", text, size, len(piece))
+				}
+			}
 		}
 	}
 }

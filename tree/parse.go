@@ -61,7 +61,7 @@ const maxNesting = 2*MaxDepth + 8
 // Parse reads JSON that a client wants to write at a location depth levels
 // below the root. It accepts arrays, nulls and empty objects, .priority,
 // .value and .sv, in any key order, and returns the canonical form. Errors are
-// *ParseError.
+// *ParseError, also for a location below MaxDepth.
 //
 // A text is checked once, here: syntax, UTF-8, keys, depth, numbers and the
 // length of strings. Nothing behind it checks them again, neither when a value
@@ -177,6 +177,7 @@ func (p *parser) giveBack() {
 }
 
 func (p *parser) document(depth int) Draft {
+	checkDepth(p, depth)
 	if p.peek() == '"' {
 		return p.text()
 	}
@@ -184,6 +185,14 @@ func (p *parser) document(depth int) Draft {
 	p.value(depth, 0)
 	p.end()
 	return p.whole()
+}
+
+// checkDepth refuses a value whose own place is too deep, also a leaf or null. Those below it are
+// looked at when they are read.
+func checkDepth(p *parser, depth int) {
+	if depth > MaxDepth {
+		p.fail(0, TooDeep, "more than %d levels", MaxDepth)
+	}
 }
 
 // whole returns all that was read as a draft, and its text without a copy if that does

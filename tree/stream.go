@@ -84,6 +84,7 @@ func ParseStream(ctx context.Context, src io.Reader, at Path, whole int, sink Si
 	p.borrow()
 	defer p.giveBack()
 	_, err := p.run(func() Draft {
+		checkDepth(&p, at.Len())
 		p.value(at.Len(), 0)
 		p.end()
 		if len(p.out) > 0 {

@@ -111,9 +111,30 @@ func TestParseWrite(t *testing.T) {
 			t.Errorf("ParseWrite(%s, %s) = %s, %v, want %s", test.target, test.in, show(Update{w}), err, test.want)
 		}
 	}
-	deep := Target{Path: MustParsePath(strings.Repeat("k/", MaxDepth))}
-	if _, err := ParseWrite(deep, `{"a":1}`, Strict); err == nil {
-		t.Error("ParseWrite accepts more than MaxDepth levels")
+	deepest := MustParsePath(strings.Repeat("k/", MaxDepth))
+	for _, test := range []struct {
+		path Path
+		in   string
+		ok   bool
+	}{
+		{deepest, `1`, true},
+		{deepest, `{".value":"x",".priority":1}`, true},
+		{deepest, `{"a":1}`, false},
+		{deepest.Child("k"), `1`, false},
+		{deepest.Child("k"), `"x"`, false},
+		{deepest.Child("k"), `null`, false},
+		{deepest.Child("k"), `{".sv":"timestamp"}`, false},
+	} {
+		for _, priority := range []bool{false, true} {
+			if priority && strings.HasPrefix(test.in, "{") {
+				continue
+			}
+			_, err := ParseWrite(Target{test.path, priority}, test.in, Strict)
+			e := (*ParseError)(nil)
+			if (err == nil) != test.ok || err != nil && (!errors.As(err, &e) || e.Kind != TooDeep) {
+				t.Errorf("ParseWrite of %s at %d keys, priority %t: %v, want ok %t", test.in, test.path.Len(), priority, err, test.ok)
+			}
+		}
 	}
 }
 

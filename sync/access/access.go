@@ -74,10 +74,10 @@ func (a *Access) Read(ctx context.Context, s State, r Read) error {
 	if s.Quiet {
 		authorize = authorizeQuietly
 	}
-	if err := authorize(ctx, s.Rules, r.Caller, q); err != nil || !r.OneShot {
+	if err := authorize(ctx, s.Rules, r.Caller, q); err != nil {
 		return err
 	}
-	return a.requireIndex(s.Rules, r.Path, r.Query)
+	return a.RequireIndex(s.Rules, r)
 }
 
 // authorizeQuietly is Authorize for what the caller did not ask for.
@@ -149,15 +149,15 @@ func (a *Access) Authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 // may not read.
 func (a *Access) MayKnowAll(c Caller) bool { return c.Admin || a.TellRules }
 
-// requireIndex refuses a query without a declared index, whoever asks (REST
-// §5.3). Without a rules document there is no place to declare one: the query is
-// answered, and Unindexed is told that it would be refused elsewhere.
-func (a *Access) requireIndex(r *rules.Ruleset, p tree.Path, q tree.Query) error {
-	if a.Declared(r, p, q) {
+// RequireIndex refuses a query without a declared index, whoever asks (REST
+// §5.3), if the read needs one. Without a rules document there is no place to declare one:
+// the query is answered, and Unindexed is told that it would be refused elsewhere.
+func (a *Access) RequireIndex(rs *rules.Ruleset, r Read) error {
+	if !r.OneShot || a.Declared(rs, r.Path, r.Query) {
 		return nil
 	}
-	missing := &fault.NoIndexError{Path: p, Order: q.Order()}
-	if r.Enforced() {
+	missing := &fault.NoIndexError{Path: r.Path, Order: r.Query.Order()}
+	if rs.Enforced() {
 		return missing
 	}
 	if a.Unindexed != nil {

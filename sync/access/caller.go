@@ -58,7 +58,7 @@ type Read struct {
 	Path    tree.Path
 	Query   tree.Query   // the zero Query is everything
 	Plain   bool         // the client gave no query parameters
-	OneShot bool         // an unindexed query is refused, as REST and get do
+	OneShot bool         // an unindexed query is refused, as REST and get do; an event stream when it begins
 	Quota   *quota.Quota // that a listen counts in; nil: none
 
 	// Hold, if not nil, is asked before a read takes much memory, with all that it takes

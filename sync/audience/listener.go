@@ -100,11 +100,13 @@ func (a *Audience) attach(ctx context.Context, l *Listener) (err error) {
 		l.read.Quota.Give(l.read.Path, l.read.Query)
 		return err
 	}
-	if err := a.bound(l.turn(), l.read); err != nil {
-		l.Close()
-		return err
+	if err = a.host.Access.RequireIndex(a.host.Rules(), l.read); err == nil {
+		err = a.bound(l.turn(), l.read)
 	}
-	return nil
+	if err != nil {
+		l.Close()
+	}
+	return err
 }
 
 // enroll makes an allowed listener one of the audience, if there is room for its query.
@@ -230,7 +232,11 @@ var ErrCancelled = errors.New("the listen was cancelled")
 
 // decideListen is authorizeRead for a listen. A fault of ours must not end the
 // committer or the listens of others.
+//
+// It does not look at indexes. Only event streams need one, when they begin (attach), and they share
+// their decisions with listens of the realtime protocol, which need none.
 func (a *Audience) decideListen(ctx context.Context, at access.State, r access.Read) error {
+	r.OneShot = false
 	return fault.Guard(func() error { return a.host.Access.Read(ctx, at, r) })
 }
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dedup"
@@ -185,12 +188,30 @@ func (c *checker) packed(p tree.Path, n tree.Node) {
 	}
 	d, err := tree.Parse(n.Text(), p.Len(), tree.Strict)
 	if err != nil {
-		c.report("%s: %w", p, err)
+		c.report("%s: %w", tooDeep(p, gjson.Parse(n.Text())), err)
 		return
 	}
 	if again, ok := d.Node(); !ok || again != n || n.IsEmpty() {
 		c.report("%s: packed row is not canonical", p)
 	}
+}
+
+// tooDeep returns the first path that is too deep in a value at p, or else p. The value may
+// be damaged.
+func tooDeep(p tree.Path, v gjson.Result) tree.Path {
+	at := p
+	if p.Len() > tree.MaxDepth || !v.IsObject() {
+		return at
+	}
+	v.ForEach(func(key, child gjson.Result) bool {
+		if !strings.HasPrefix(key.Str, ".") { // .value and .priority are no levels
+			if below := tooDeep(p.Child(key.Str), child); below.Len() > tree.MaxDepth {
+				at = below
+			}
+		}
+		return at == p
+	})
+	return at
 }
 
 func (c *checker) priority(p tree.Path, n tree.Node) {

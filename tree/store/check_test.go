@@ -49,3 +49,34 @@ func writeUntil(s *Store, stop <-chan struct{}) error {
 		}
 	}
 }
+
+// TestCheckNamesWhatIsTooDeep: a value that is too deep, which old versions stored for a POST, is
+// found by its path, and removing its parent mends the store.
+func TestCheckNamesWhatIsTooDeep(t *testing.T) {
+	for name, size := range map[string]int{"packed": 1, "in a container": PackLimit + 1} {
+		s := open(t, "")
+		parent := tree.MustParsePath(strings.Repeat("k/", tree.MaxDepth))
+		deep := parent.Child("deep")
+		put := func(p tree.Path, n tree.Node) {
+			err := s.Update(func(tx *Tx) error {
+				_, err := tx.Put(p, n)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		sibling, _ := parent.Parent()
+		put(sibling.Child("first"), tree.MustParseNode(`{".value":1,".priority":2}`))
+		put(deep, tree.String(strings.Repeat("x", size)))
+		findings, err := s.Check()
+		if err != nil || len(findings) == 0 || !strings.HasPrefix(findings[0].Error(), deep.String()+": ") {
+			t.Errorf("%s: the check finds %v, %v, want what is wrong at %s", name, findings, err, deep)
+		}
+		put(parent, tree.Empty)
+		check(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
