@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
+	"sync"
 	"testing"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
@@ -26,33 +28,41 @@ func manyGroups(t *testing.T) (db modeltest.DB, groups map[string]any) {
 // A value that arrives as the user is removed comes before the removal or not at all.
 func TestNothingAfterRemoval(t *testing.T) {
 	db, groups := manyGroups(t)
-	following := make(chan struct{}, len(groups))
+	var begun, ended, writer sync.WaitGroup
+	begun.Add(len(groups))
+	ended.Add(len(groups))
 	late := func(ctx context.Context, key string) iter.Seq2[Group, error] {
 		return func(yield func(Group, error) bool) {
-			following <- struct{}{}
-			<-ctx.Done()
-			yield(Group{Owner: "rin", Name: key}, nil)
+			if key != "end" {
+				begun.Done()
+				defer ended.Done()
+				<-ctx.Done()
+				for range 100 {
+					runtime.Gosched() // time for a removal that does not wait
+				}
+			}
+			yield(Group{Owner: "rin"}, nil)
 		}
 	}
-	go func() {
-		for range groups {
-			<-following
-		}
+	defer writer.Wait()
+	writer.Go(func() {
+		begun.Wait()
 		modeltest.Check(db.Ref("users/solo/groups").Remove(context.Background()))
-	}()
+		ended.Wait()
+		modeltest.Check(db.Ref("users/solo/groups/end").Set(context.Background(), true))
+	})
 	removed := make(map[string]bool)
-	left := len(groups)
 	watchGroups(t.Context(), New(db.Client, "solo"), late, func(c Change, err error) bool {
 		modeltest.Check(err)
 		if removed[c.Group] {
 			t.Errorf("%s comes after its removal", c.Group)
 		}
-		if c.Value == nil {
-			removed[c.Group] = true
-			left--
-		}
-		return left > 0
+		removed[c.Group] = c.Value == nil
+		return c.Group != "end"
 	})
+	if len(removed) != len(groups)+1 {
+		t.Errorf("changes of %d groups, want %d", len(removed), len(groups)+1)
+	}
 }
 
 // A group that cannot be followed is an error and no gap.
