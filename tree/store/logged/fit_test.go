@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -267,4 +269,27 @@ func TestCopiesInTurn(t *testing.T) {
 	tx.Rollback()
 	next.stop()
 	m.stop()
+}
+
+// TestRestsLater: a file that could not be completed, because of a write transaction that then
+// committed nothing, is completed later.
+func TestRestsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := start(t, t.TempDir(), Options{})
+		m.must(m.put("a"))
+		tx, err := m.store.Begin(true)
+		m.must(err)
+		time.Sleep(applyAfter + time.Second)
+		synctest.Wait()
+		if _, needs := stand(m.store); !needs {
+			t.Error("the file was completed while a transaction could commit")
+		}
+		tx.Rollback()
+		time.Sleep(applyAfter)
+		synctest.Wait()
+		if _, needs := stand(m.store); needs {
+			t.Error("the file still needs the log")
+		}
+		m.stop()
+	})
 }
