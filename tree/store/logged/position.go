@@ -40,6 +40,9 @@ var positionKey = []byte("log") // in bucket m
 // write writes the position, and whether the file needs the log. The format says so, too, but
 // has no checksum.
 func (p position) write(tx kv.Tx, needs bool) error {
+	if err := keepOrigin(tx, p.database); err != nil {
+		return err
+	}
 	b := binary.BigEndian.AppendUint64(nil, p.log)
 	b = binary.BigEndian.AppendUint64(b, p.database)
 	b = binary.BigEndian.AppendUint64(b, p.last)
