@@ -239,7 +239,7 @@ func (s *Server) backUp(ctx context.Context, ns string, o Backups) error {
 	}
 	if apart > 0 && !made.apart {
 		made.apart = true
-		s.log.WarnContext(ctx, "there are backups of another database of this name, such as the one before a restore: they do not count and are not deleted",
+		s.log.WarnContext(ctx, "there are backups of another database of this name: they do not count and are not deleted",
 			"namespace", ns, "dir", o.Dir, "count", apart)
 	}
 	return nil

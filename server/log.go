@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/dropped"
@@ -36,7 +40,7 @@ func openLog(o Options) (*logged.Log, error) {
 
 // recover opens the databases whose last commits are in the log alone, so that they come
 // into the files. Records of databases whose files are missing, or cannot be opened, are taken
-// out of the log and kept.
+// out of the log and kept, but for what is in the files that restores have replaced.
 //
 // It comes before the first request. Otherwise a database that was never asked for again would
 // hold its records in the log, and with them all segments behind.
@@ -78,7 +82,7 @@ func (n *namespaces) takeUp() error {
 	if n.log.ReadOnly() {
 		return nil
 	}
-	for _, place := range places {
+	for _, place := range slices.AppendSeq(replacedPlaces(n.opts.Dir, places), maps.Values(places)) {
 		if err := n.log.Release(place); err != nil {
 			return err
 		}
@@ -119,6 +123,26 @@ func (n *namespaces) places() (map[string]logged.Place, error) {
 		return nil, fmt.Errorf("%s: %w", store.LogDir(n.opts.Dir), errForeignLog)
 	}
 	return places, nil
+}
+
+// replacedPlaces returns the places of files that a restore has replaced. Copies of those that are in
+// use, which may have been put back, are left out, and so is what cannot be read: damage may be why
+// there was a restore.
+func replacedPlaces(dir string, inUse map[string]logged.Place) (places []logged.Place) {
+	known := make(map[uint64]bool)
+	for _, place := range inUse {
+		known[place.Database] = true
+	}
+	entries, _ := os.ReadDir(dir) // it was read before
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), fileSuffix+store.KeptSuffix) {
+			continue
+		}
+		if place, err := store.PeekInLog(filepath.Join(dir, e.Name())); err == nil && !known[place.Database] {
+			places = append(places, place)
+		}
+	}
+	return places
 }
 
 // limitKept gives up what was kept for too long, and says what is kept.

@@ -190,6 +190,51 @@ func TestLogRestored(t *testing.T) {
 	}
 }
 
+// TestLogOfReplaced: nothing is kept for a file that a restore has replaced, if it has all commits, as
+// that of a server that was stopped. One that lacks some gets them when it is put back. A copy says
+// nothing about the file that is in use.
+func TestLogOfReplaced(t *testing.T) {
+	const replaced = ".replaced-20260101T000000Z"
+	wantKept := func(dir string, want int) {
+		t.Helper()
+		if kept, err := logdir.KeptIn(dir); err != nil || len(kept) != want {
+			t.Errorf("kept: %+v, %v, want %d", kept, err, want)
+		}
+	}
+	dir := killedServer(t, "a", "b")
+	startOn(t, Options{Dir: dir}, map[string]string{"a": `"a"`})
+	file := filepath.Join(dir, "a.db")
+	rename(t, file, file+replaced)
+	startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
+	wantKept(dir, 0)
+
+	text, err := os.ReadFile(file + replaced)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveTest(t, Options{Dir: dir, Dev: true})
+	if r := s.do(call{http.MethodPut, "/n.json?ns=a", bearer("owner"), "2"}); r.StatusCode != http.StatusOK {
+		t.Fatal(r.body)
+	}
+	killed := t.TempDir()
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	startOn(t, Options{Dir: killed}, map[string]string{"a": "2"})
+
+	dir = killedServer(t, "a", "b")
+	file = filepath.Join(dir, "a.db")
+	rename(t, file, file+replaced)
+	startOn(t, Options{Dir: dir}, map[string]string{"b": `"b"`})
+	wantKept(dir, 1)
+	rename(t, file+replaced, file)
+	startOn(t, Options{Dir: dir}, map[string]string{"a": `"a"`})
+	wantKept(dir, 0)
+}
+
 // TestForeignLog: a log of another data directory is refused.
 func TestForeignLog(t *testing.T) {
 	dir, other := killedServer(t, "a"), killedServer(t, "b")

@@ -272,9 +272,11 @@ func TestLargeDisconnectIsCurrent(t *testing.T) {
 			var ending atomic.Bool
 			changes := 0
 			// The clock is read when the operation is decided, by the goroutine that ends the
-			// session; or, when that has been given up, by the committer.
+			// session. The committer, which has the lock of the audience, reads it for entries of
+			// the log, too.
 			now := func() time.Time {
-				if ending.Load() && changes < c.changes {
+				if ending.Load() && changes < c.changes && db.audience.TryLock() {
+					db.audience.Unlock()
 					changes++
 					value := fmt.Sprint(10 + changes)
 					if changes == c.changes {

@@ -291,7 +291,7 @@ func tracedFailing(t *testing.T, when string) disktest.Replay {
 		t.Skip(err)
 	}
 	disktest.FailSyncs(cmd, when)
-	cmd.Env = append(os.Environ(), failingEnv+"="+file)
+	cmd.Env = append(os.Environ(), failingEnv+"="+file, tier.LoggedVariable+"=") // its file alone is followed
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if strings.Contains(string(out), "ptrace") || errors.Is(err, exec.ErrNotFound) {
 			t.Skipf("strace cannot trace here: %v\n%s", err, out)

@@ -382,3 +382,77 @@ func firstDifference(a, b string) string {
 	from := max(i-60, 0)
 	return fmt.Sprintf("%q and %q", a[from:min(i+60, len(a))], b[from:min(i+60, len(b))])
 }
+
+// TestReplayMidway: where the beginning of a log is gone, the first entries may be the last pieces of
+// an import, or the last parts of a write. The commit that needs all of them is refused, and they are
+// not taken for damage.
+func TestReplayMidway(t *testing.T) {
+	for name, long := range map[string]func(t *testing.T, db *Database){
+		"import": func(t *testing.T, db *Database) { imports(t, db, "/imported", importText(1, 3000)) },
+		"write":  func(t *testing.T, db *Database) { set(t, db, "/large", manyValues(9000)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history{T: t, dir: t.TempDir()}
+			h.open()
+			defer h.close()
+			set(t, h.db, "/n", "0")
+			long(t, h.db)
+			testMidway(t, h.db)
+		})
+	}
+}
+
+func testMidway(t *testing.T, db *Database) {
+	t.Helper()
+	to, err := store.Open(filepath.Join(t.TempDir(), "copy"), store.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail, err := db.store.Tail(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tail.Close()
+	r := replay.New(to)
+	passed := -1
+	for err == nil {
+		e, ok, failed := tail.Ready()
+		if !ok || failed != nil {
+			t.Fatal("nothing was refused:", failed)
+		}
+		switch seq, piece := seqOf(t, e); {
+		case passed >= 0:
+			passed++
+		case piece && seq == 0:
+			continue // it is gone
+		case piece:
+			passed, err = 0, r.Close()
+			r = replay.New(to)
+		}
+		err = errors.Join(err, r.Add(e))
+	}
+	if !errors.Is(err, entry.ErrBefore) || passed < 1 {
+		t.Errorf("%d entries behind the first piece: %v", passed, err)
+	}
+	if err := errors.Join(r.Close(), to.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// seqOf returns the number of the piece or part that an entry begins with, if it does.
+func seqOf(t *testing.T, e entry.Entry) (seq int, piece bool) {
+	t.Helper()
+	for op, err := range e.Operations() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch op := op.(type) {
+		case *entry.Load:
+			return op.Seq, true
+		case *entry.Part:
+			return op.Seq, true
+		}
+		break
+	}
+	return 0, false
+}

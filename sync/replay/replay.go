@@ -45,7 +45,8 @@ func New(s *store.Store) *Replayer {
 func (r *Replayer) Close() error { return r.forget() }
 
 // Add carries out the next entry. Its commit takes effect with its last entry, in one
-// transaction. After an error the Replayer must not be used.
+// transaction. After an error the Replayer must not be used. The error wraps entry.ErrBefore if an
+// operation began in front of the first entry.
 func (r *Replayer) Add(e entry.Entry) error {
 	if e.Run != r.run {
 		if err := r.forget(); err != nil {
@@ -109,6 +110,9 @@ func (r *Replayer) prepare(op entry.Operation) error {
 	switch op := op.(type) {
 	case *entry.Load:
 		l := r.loads[op.ID]
+		if l == nil && op.Seq > 0 && r.assembler.Midway() {
+			return nil
+		}
 		if l == nil {
 			var err error
 			if l, err = newLoad(r.store, op); err != nil {
@@ -119,6 +123,9 @@ func (r *Replayer) prepare(op entry.Operation) error {
 		return l.write(op)
 	case *entry.Link:
 		l := r.loads[op.ID]
+		if l == nil && r.assembler.Midway() {
+			return fmt.Errorf("%w: import %s", entry.ErrBefore, op.ID)
+		}
 		if l == nil {
 			return fmt.Errorf("%w: import %s has no pieces", ErrGap, op.ID)
 		}

@@ -128,23 +128,28 @@ func InLog(file string) (database uint64, needs bool, err error) {
 
 // PlaceInLog returns how a file and a log belong together.
 func PlaceInLog(file string) (logged.Place, error) {
-	return placeIn(file, kv.FileOptions{ReadOnly: true})
+	return ofFile(file, kv.FileOptions{ReadOnly: true}, logged.PlaceOf)
 }
 
-// DatabaseOf returns the random id of the database that a file is a copy of, 0 for one that had
-// no commit. It reads little of the file, however large that is, and does not verify the rest.
+// PeekInLog is PlaceInLog that reads little of the file, however large that is, and does not verify
+// the rest.
+func PeekInLog(file string) (logged.Place, error) {
+	return ofFile(file, kv.FileOptions{ReadOnly: true, Peek: true}, logged.PlaceOf)
+}
+
+// DatabaseOf returns the random id of the database that a file is of, 0 for one that had no commit.
+// A copy has the same, and so has what becomes of one that is restored. It reads as much as PeekInLog.
 func DatabaseOf(file string) (uint64, error) {
-	place, err := placeIn(file, kv.FileOptions{ReadOnly: true, Peek: true})
-	return place.Database, err
+	return ofFile(file, kv.FileOptions{ReadOnly: true, Peek: true}, logged.OriginOf)
 }
 
-func placeIn(file string, o kv.FileOptions) (logged.Place, error) {
+func ofFile[T any](file string, o kv.FileOptions, read func(*kv.File) (T, error)) (t T, err error) {
 	k, err := kv.OpenFile(file, o)
 	if err != nil {
-		return logged.Place{}, err
+		return t, err
 	}
 	defer k.Close()
-	return logged.PlaceOf(k)
+	return read(k)
 }
 
 // LacksLog reports whether a file needs a log that is not there, nor what is kept of it.

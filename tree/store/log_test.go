@@ -325,8 +325,9 @@ func TestUncleanFormat(t *testing.T) {
 	}
 }
 
-// TestDatabaseOf: a copy says which database it is of, from the first commit on. Damage on the
-// way is an error, and elsewhere it does not matter.
+// TestDatabaseOf: a copy says which database it is of, from the first commit on, also when it was
+// restored, which makes it another database of the log. Damage on the way is an error, and elsewhere
+// it does not matter.
 func TestDatabaseOf(t *testing.T) {
 	s := openLogged(t, t.TempDir(), "a.db", 0)
 	file := filepath.Join(t.TempDir(), "copy.db")
@@ -364,8 +365,18 @@ func TestDatabaseOf(t *testing.T) {
 	if bad == 0 {
 		t.Error("no damage is an error")
 	}
-	if err := errors.Join(os.WriteFile(file, whole, 0o600), LeaveLog(file)); err != nil {
+	dir := t.TempDir()
+	restored := filepath.Join(dir, "a.db")
+	if err := errors.Join(os.WriteFile(restored, whole, 0o600), LeaveLog(restored)); err != nil {
 		t.Fatal(err)
 	}
-	want("a copy that is restored", 0)
+	again := openLogged(t, dir, "a.db", 0)
+	if again.Database() == s.Database() {
+		t.Error("a restored database has the id of the one before in the log")
+	}
+	backUp(t, again, file)
+	want("a copy that is restored", s.Database())
+	putAt(t, again, "/a", "3")
+	backUp(t, again, file)
+	want("with a commit", s.Database())
 }

@@ -10,6 +10,11 @@ const MaxParts = 256 << 20
 
 var errParts = errors.New("the parts of an operation are missing, or out of order")
 
+// ErrBefore is wrapped for an operation whose parts, or pieces, are in front of the first entry that
+// was read. It is no damage: a reader that begins where the log does comes across it, and has to read
+// the state of the database instead.
+var ErrBefore = errors.New("it began in front of the first entry that was read")
+
 // An Assembler makes commits of the entries of a database, which it is given in order. The
 // zero Assembler is ready.
 //
@@ -17,6 +22,7 @@ var errParts = errors.New("the parts of an operation are missing, or out of orde
 // not take the memory of its reader.
 type Assembler struct {
 	run    uint64
+	runs   int // so far
 	parts  map[string]*parts
 	bytes  int         // of parts
 	commit []Operation // so far
@@ -32,8 +38,9 @@ type parts struct {
 // the pieces of imports that the entry has, and those that are dropped: they have no effect of
 // their own, and are not kept here.
 func (a *Assembler) Add(e Entry) (list []Operation, whole bool, err error) {
-	if e.Run != a.run { // what an earlier run has not completed is void
+	if e.Run != a.run || a.runs == 0 { // what an earlier run has not completed is void
 		a.run, a.parts, a.bytes, a.commit = e.Run, make(map[string]*parts), 0, nil
+		a.runs++
 	}
 	for op, err := range e.Operations() {
 		if err == nil {
@@ -63,6 +70,10 @@ func (a *Assembler) Add(e Entry) (list []Operation, whole bool, err error) {
 // Open reports whether parts are kept: their operation comes in a later commit.
 func (a *Assembler) Open() bool { return len(a.parts) > 0 }
 
+// Midway reports whether something may have begun in front of the first entry: that one was of the
+// same run.
+func (a *Assembler) Midway() bool { return a.runs == 1 }
+
 // take returns the operation that one stands for, nil for none.
 func (a *Assembler) take(op Operation) (Operation, error) {
 	switch op := op.(type) {
@@ -79,6 +90,9 @@ func (a *Assembler) take(op Operation) (Operation, error) {
 func (a *Assembler) part(p *Part) error {
 	have := a.parts[p.ID]
 	if have == nil {
+		if p.Seq > 0 && a.Midway() {
+			return nil
+		}
 		have = new(parts)
 		a.parts[p.ID] = have
 	}
@@ -95,6 +109,9 @@ func (a *Assembler) part(p *Part) error {
 
 func (a *Assembler) join(j *Join) (Operation, error) {
 	have := a.parts[j.ID]
+	if have == nil && a.Midway() {
+		return nil, fmt.Errorf("%w: %s", ErrBefore, j.ID)
+	}
 	if have == nil || have.n != j.Parts {
 		return nil, fmt.Errorf("%w: %s", errParts, j.ID)
 	}

@@ -202,6 +202,23 @@ func TestParts(t *testing.T) {
 	if _, err := add(next, &Join{"c", 1}); !errors.Is(err, errParts) {
 		t.Error(err)
 	}
+	if _, err := add(next, &Part{"d", 1, seen}); !errors.Is(err, errParts) {
+		t.Error(err)
+	}
+
+	// A reader that begins between the parts.
+	a = Assembler{}
+	must(add(header, &Part{"a", 1, seen[5:]}, &Part{"b", 3, "x"}, &Part{"c", 0, seen}))
+	must(add(header, &Part{"b", 4, "x"}, &Drop{"b"}))
+	if got := must(add(header, &Join{"c", 1})); len(got) != 1 {
+		t.Errorf("joined %v", got)
+	}
+	if _, err := add(header, &Join{"a", 2}); !errors.Is(err, ErrBefore) {
+		t.Error(err)
+	}
+	if a.Open() {
+		t.Error("it keeps parts")
+	}
 }
 
 // TestEncodeAllocates: an entry costs no allocation beyond the memory that the encoder keeps.

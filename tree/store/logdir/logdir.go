@@ -2,6 +2,7 @@
 package logdir
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -36,6 +37,17 @@ func Find(file string, place logged.Place) (dir string, kept bool, err error) {
 	name := wal.Kept{Owner: place.Log, Database: place.Database}.Name()
 	return "", false, fmt.Errorf("%w: it was not closed, and its last commits are in log %016x, which is neither in %s nor in %s: put the log back, or the file %s of its directory, or restore a backup",
 		logged.ErrOtherLog, place.Log, dirs[0], dirs[1], name)
+}
+
+// Lost reports whether an error is of a file that cannot get its last commits: their log is gone or
+// damaged, or does not fit the file.
+func Lost(err error) bool {
+	for _, lost := range []error{logged.ErrOtherLog, logged.ErrGone, logged.ErrUnfit, wal.ErrDamaged} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return false
 }
 
 // A Kept is a file in the directory of a log with the last commits of a database whose file

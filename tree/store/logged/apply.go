@@ -82,13 +82,11 @@ func (s *Store) Snapshot() (kv.Tx, error) {
 // record: those without rows are released by nothing that applies. The writer is held.
 func (s *Store) complete() error {
 	err := s.Apply()
-	if err == nil && s.needs {
+	if err == nil {
 		err = s.needNone()
 	}
 	if err == nil {
-		s.mu.Lock()
-		p := s.position
-		s.mu.Unlock()
+		p, _ := stand(s)
 		_ = s.log.wal.Release(p.database, p.last) // the next one does it as well
 	}
 	return err
@@ -175,9 +173,15 @@ func (s *Store) work() {
 }
 
 // rest has the file say that it needs no log, if there was no commit for a while: then a copy
-// of the file is complete, and so is the file if the process is killed.
+// of the file is complete, and so is the file if the process is killed. While there is a write
+// transaction, which may commit nothing, that has to wait.
 func (s *Store) rest() error {
 	if !s.writer.TryLock() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.closing {
+			s.aging.Reset(applyAfter)
+		}
 		return nil
 	}
 	defer s.writer.Unlock()
@@ -190,7 +194,8 @@ func (s *Store) rest() error {
 	if err := s.needNone(); err != nil {
 		return err
 	}
-	return s.log.wal.Release(s.position.database, s.position.last) // records without rows, too
+	p, _ := stand(s)
+	return s.log.wal.Release(p.database, p.last) // records without rows, too
 }
 
 func call(list []func()) {

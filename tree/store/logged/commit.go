@@ -194,7 +194,8 @@ func causeOf(err error) error { return refused{err} }
 // directly commits to the file what is too large for the log, or goes in the order of keys.
 // The log has its change alone, which counts when the file has the commit.
 func (s *Store) directly(t *Tx) error {
-	number, err := s.log.announce(s.position, t.change)
+	p, _ := stand(s)
+	number, err := s.log.announce(p, t.change)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -243,9 +244,7 @@ func (s *Store) direct(own *kv.Layer, number uint64) error {
 // putDirect puts a commit into the file, which has everything else. From then on the file needs no log,
 // so that records that come later do not seem to follow those before it. applying is held.
 func putDirect(s *Store, own *kv.Layer, number uint64) error {
-	s.mu.Lock()
-	p, needs := s.position, s.needs
-	s.mu.Unlock()
+	p, needs := stand(s)
 	err := s.update(func(tx kv.Tx) error {
 		tx.Dense()
 		for e := range own.All() {

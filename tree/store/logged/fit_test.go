@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
@@ -267,4 +269,82 @@ func TestCopiesInTurn(t *testing.T) {
 	tx.Rollback()
 	next.stop()
 	m.stop()
+}
+
+// TestOrigin: a file is of the database that it was first, also if it is a copy that became another
+// one, has left its log, or was written by a version that notes no origin.
+func TestOrigin(t *testing.T) {
+	m := start(t, t.TempDir(), Options{})
+	wants := func(name string, want uint64) {
+		t.Helper()
+		f, err := kv.OpenFile(filepath.Join(m.dir, name), kv.FileOptions{ReadOnly: true, Peek: true})
+		m.must(err)
+		if got, err := OriginOf(f); got != want || err != nil {
+			t.Errorf("%s is of %016x, %v, want %016x", name, got, err, want)
+		}
+		m.must(f.Close())
+	}
+	change := func(name string, f func(file *kv.File) error) {
+		t.Helper()
+		file, err := kv.OpenFile(filepath.Join(m.dir, name), kv.FileOptions{NoSync: true})
+		m.must(err)
+		m.must(errors.Join(file.Start(), f(file), file.Close()))
+	}
+	forget := func(file *kv.File) error {
+		tx, err := file.Begin(true)
+		m.must(err)
+		return errors.Join(tx.Delete(kv.Meta, originKey), tx.Commit())
+	}
+	m.must(m.put("a"))
+	m.must(m.store.Close())
+	origin := m.store.Database()
+	wants("a.db", origin)
+	b, err := os.ReadFile(filepath.Join(m.dir, "a.db"))
+	m.must(err)
+	m.store = m.another("a.db")
+	m.must(m.put("b"))
+	for name, before := range map[string][]func(file *kv.File) error{
+		"copied.db":       nil,
+		"older.db":        {forget},
+		"restored.db":     {Leave},
+		"restored old.db": {forget, Leave},
+	} {
+		m.must(os.WriteFile(filepath.Join(m.dir, name), b, 0o600))
+		for _, f := range before {
+			change(name, f)
+		}
+		wants(name, origin)
+		other := &machine{t: t, store: m.another(name)}
+		m.must(other.put("c"))
+		m.must(other.store.Close())
+		if other.store.Database() == origin {
+			t.Errorf("%s is the same database", name)
+		}
+		wants(name, origin)
+	}
+	m.stop()
+	wants("a.db", origin)
+}
+
+// TestRestsLater: a file that could not be completed, because of a write transaction that then
+// committed nothing, is completed later.
+func TestRestsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := start(t, t.TempDir(), Options{})
+		m.must(m.put("a"))
+		tx, err := m.store.Begin(true)
+		m.must(err)
+		time.Sleep(applyAfter + time.Second)
+		synctest.Wait()
+		if _, needs := stand(m.store); !needs {
+			t.Error("the file was completed while a transaction could commit")
+		}
+		tx.Rollback()
+		time.Sleep(applyAfter)
+		synctest.Wait()
+		if _, needs := stand(m.store); needs {
+			t.Error("the file still needs the log")
+		}
+		m.stop()
+	})
 }

@@ -40,6 +40,9 @@ var positionKey = []byte("log") // in bucket m
 // write writes the position, and whether the file needs the log. The format says so, too, but
 // has no checksum.
 func (p position) write(tx kv.Tx, needs bool) error {
+	if err := keepOrigin(tx, p.database); err != nil {
+		return err
+	}
 	b := binary.BigEndian.AppendUint64(nil, p.log)
 	b = binary.BigEndian.AppendUint64(b, p.database)
 	b = binary.BigEndian.AppendUint64(b, p.last)
@@ -149,13 +152,14 @@ func (s *Store) locate() error {
 func (s *Store) Settle() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	needed := s.needs
+	_, needed := stand(s)
 	if err := s.complete(); err != nil {
 		return err
 	}
 	k := s.kept
 	if k.Owner == 0 && needed && s.log.readOnly { // the log goes on as if the file had not got them
-		k = wal.Kept{Owner: s.position.log, Database: s.position.database, Line: s.position.line, Last: s.position.last}
+		p, _ := stand(s)
+		k = wal.Kept{Owner: p.log, Database: p.database, Line: p.line, Last: p.last}
 	}
 	if k.Owner == 0 {
 		return nil
@@ -330,9 +334,7 @@ func (s *Store) needLog() error {
 func (s *Store) needNone() error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	s.mu.Lock()
-	p, needs := s.position, s.needs
-	s.mu.Unlock()
+	p, needs := stand(s)
 	if !needs {
 		return nil
 	}
@@ -344,6 +346,14 @@ func (s *Store) needNone() error {
 		s.mu.Unlock()
 	}
 	return err
+}
+
+// stand returns where the store is in the log, and whether the file says that it needs the log.
+// Settling the log for another store changes that without the writer.
+func stand(s *Store) (p position, needs bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.position, s.needs
 }
 
 // setNeed has the file say whether it needs the log. applying is held.

@@ -281,7 +281,8 @@ func Leave(file *kv.File) error {
 		return err
 	}
 	defer tx.Rollback()
-	switch p, needs, err := readPosition(tx); {
+	p, needs, err := readPosition(tx)
+	switch {
 	case err != nil:
 		return err
 	case needs:
@@ -289,7 +290,7 @@ func Leave(file *kv.File) error {
 	case p.log == 0:
 		return nil
 	}
-	if err := tx.Delete(kv.Meta, positionKey); err != nil {
+	if err := errors.Join(keepOrigin(tx, p.database), tx.Delete(kv.Meta, positionKey)); err != nil {
 		return err
 	}
 	return tx.Commit()

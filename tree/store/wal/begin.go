@@ -343,13 +343,13 @@ func (p *filePool) prepare(bytes int64) {
 	}()
 }
 
-// add adds the file of a segment, or removes it if there are enough of them. When it returns
-// nil, the disk has no segment of that name. It may be called again after an error.
+// add adds the file of a segment, or removes it if there are enough of them or it has holes. When
+// it returns nil, the disk has no segment of that name. It may be called again after an error.
 func (p *filePool) add(old *segment) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := pooledFile{fmt.Sprintf("%016x%s", old.id, poolSuffix), old.file, old.bytes}
-	keep := p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed && !p.tight
+	keep := !old.holes && p.bytes <= old.bytes && old.bytes <= 2*p.bytes && len(p.files) < maxPooled && !p.closed && !p.tight
 	var err error
 	if keep {
 		err = p.disk.Rename(old.name(), f.name)

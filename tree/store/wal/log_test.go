@@ -1,9 +1,11 @@
 package wal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +120,69 @@ func TestRecycled(t *testing.T) {
 	}
 	if len(made) < 30 {
 		t.Errorf("%d names of files: segments are not begun", len(made))
+	}
+}
+
+// TestHolesAreNotUsedAgain: a segment whose empty end was given back to a full disk does not become
+// another one, whose records would be written into a hole. Nor does one of an earlier run, which may
+// have given it back.
+func TestHolesAreNotUsedAgain(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{SegmentBytes: firstSegment}
+	l, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// usedAgain begins a segment, releases the one before it, and reports whether that waits to be
+	// used again.
+	usedAgain := func() bool {
+		t.Helper()
+		begun, old := len(l.segments), l.segments[len(l.segments)-1]
+		n := old.last
+		for len(l.segments) == begun {
+			if n, err = l.Append(Record{Database: 1, Kind: FirstKind, Rows: make([]byte, 10<<10)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.pool.wait()
+		if err := l.Release(1, n); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(l.pool.files, func(f pooledFile) bool { return f.file == old.file })
+	}
+	if _, err := l.Append(Record{Database: 1, Kind: FirstKind}); err != nil {
+		t.Fatal(err)
+	}
+	if !usedAgain() {
+		t.Error("a segment is not used again")
+	}
+	if err := l.Shrink(false); err != nil {
+		t.Fatal(err)
+	}
+	l.pool.tight = false // there is room again
+	if usedAgain() {
+		t.Error("a segment with a hole is used again")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Open(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if usedAgain() {
+		t.Error("a segment of an earlier run is used again")
+	}
+}
+
+// TestOwnerOfDamaged: a control file that cannot be read is damage of the log.
+func TestOwnerOfDamaged(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, controlFile), []byte("dogwood log 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Owner(dir); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
 	}
 }
 

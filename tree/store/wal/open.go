@@ -118,6 +118,7 @@ func openSegments(l *Log, names []string) (found []*segment, err error) {
 		if s.file, err = l.disk.Open(name, l.o.ReadOnly); err != nil {
 			return found, err
 		}
+		s.holes = true                     // an earlier run may have had a full disk
 		l.segments = append(l.segments, s) // to be closed after an error
 		if s.bytes, err = s.file.Size(); err != nil {
 			return found, err
@@ -283,8 +284,11 @@ func Owner(dir string) (uint64, error) {
 		return 0, err
 	}
 	c, err := readControl(text)
+	if err != nil && !errors.Is(err, ErrFormat) {
+		err = &DamageError{Segment: controlFile, Reason: err.Error()}
+	}
 	if err != nil {
-		return 0, fmt.Errorf("%s in %s: %w", controlFile, dir, err)
+		return 0, fmt.Errorf("the log in %s: %w", dir, err)
 	}
 	return c.owner, nil
 }

@@ -138,6 +138,7 @@ func (l *Log) shrink(all bool) error {
 	if n := len(l.segments); n > 0 && l.current && !l.closed {
 		s := l.segments[n-1]
 		l.current = false // a write could fail there
+		s.holes = true
 		if err := disk.Punch(s.file, s.end, s.bytes-s.end); err != nil {
 			l.mu.Unlock()
 			return err

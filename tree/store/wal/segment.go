@@ -44,6 +44,7 @@ type segment struct {
 	said  states            // what its records say, while the log is opened
 	tail  int64             // where the last ones begin that a later record does not know to be on the disk; also then
 	going bool              // its file is given up or used again, so readers no longer have it
+	holes bool              // bytes of its file may not be on the disk, so it is not used again
 }
 
 func (s *segment) name() string { return fmt.Sprintf("%016x-%016x%s", s.first, s.id, segmentSuffix) }

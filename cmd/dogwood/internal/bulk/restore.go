@@ -16,6 +16,7 @@ import (
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
 	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
+	"github.com/dogwooddb/dogwood/tree/store/logdir"
 )
 
 // Restore puts a backup into a data directory.
@@ -56,7 +57,7 @@ func (c *Restore) Run(e *console.Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	release, err := c.claim(file)
+	release, err := c.claim(e.Stdout, file)
 	if err != nil {
 		return err
 	}
@@ -99,22 +100,15 @@ func replaceKept(ctx context.Context, file string, src io.Reader) (kept string, 
 
 // claim makes sure that the file may be replaced and that no program writes to it
 // until release is called: not even an older one, that does not lock the directory.
-func (c *Restore) claim(file string) (release func(), err error) {
+func (c *Restore) claim(w io.Writer, file string) (release func(), err error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return func() {}, nil
 	}
 	if !c.IsSure() {
 		return nil, fmt.Errorf("%s exists; --yes replaces it and keeps the old file under another name", file)
 	}
-	if _, needs, err := store.InLog(file); err == nil && needs {
-		// The file is kept under another name, and is to be complete without the log.
-		s, err := store.Open(file, store.Options{})
-		if err == nil {
-			err = s.Close()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("put the last commits from the log into %s: %w", file, datadir.ExplainOpen(err))
-		}
+	if err := complete(w, file); err != nil {
+		return nil, err
 	}
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	switch {
@@ -124,6 +118,28 @@ func (c *Restore) claim(file string) (release func(), err error) {
 		return func() {}, nil
 	}
 	return func() { _ = s.Close() }, nil // it was only read
+}
+
+// complete puts the last commits from the log into a file, which is kept under another name. If they
+// are lost, or the file is damaged, that may be why there is a restore: it says so and goes on.
+func complete(w io.Writer, file string) error {
+	if _, needs, err := store.InLog(file); err != nil || !needs {
+		return nil
+	}
+	s, err := store.Open(file, store.Options{})
+	if err == nil && s.ReadOnly() {
+		err = errors.New("it can only be read, or the disk has no room")
+	}
+	if s != nil {
+		err = errors.Join(err, s.Close())
+	}
+	switch {
+	case logdir.Lost(err), errors.Is(err, store.ErrDamaged):
+		fmt.Fprintf(w, "The previous database stays without its last commits: %v\n", err)
+	case err != nil:
+		return fmt.Errorf("put the last commits from the log into %s: %w", file, datadir.ExplainOpen(err))
+	}
+	return nil
 }
 
 // keepAside gives a file, if it exists, a second name with the time of the replacement, and
