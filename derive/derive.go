@@ -171,7 +171,7 @@ func divide(r *run) {
 			follow = append(follow, followed{w.ResolvedWrite, d})
 		}
 	}
-	slices.SortFunc(x.Writes, func(a, b tree.ResolvedWrite) int { return tree.ComparePaths(a.Path, b.Path) })
+	tree.SortWrites(x.Writes)
 	if byPath := func(a, b followed) int { return tree.ComparePaths(a.Path, b.Path) }; !slices.IsSortedFunc(follow, byPath) {
 		sort.Slice(follow, func(i, j int) bool { return byPath(follow[i], follow[j]) < 0 })
 	}

@@ -76,7 +76,7 @@ func (u *update) list() []tree.ResolvedWrite {
 			u.sorted = append(u.sorted, u.writes[i].ResolvedWrite)
 		}
 	}
-	slices.SortFunc(u.sorted, func(a, b tree.ResolvedWrite) int { return tree.ComparePaths(a.Path, b.Path) })
+	tree.SortWrites(u.sorted)
 	return u.sorted
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/dogwooddb/dogwood/rules/internal/eval"
@@ -73,7 +74,7 @@ func comparePaths(a, b tree.Path) int { return strings.Compare(a.Clean(), b.Clea
 
 // sorted sorts paths and takes duplicates away.
 func sorted(paths []tree.Path) []tree.Path {
-	slices.SortFunc(paths, comparePaths)
+	sort.Slice(paths, func(i, j int) bool { return comparePaths(paths[i], paths[j]) < 0 })
 	return slices.Compact(paths)
 }
 

@@ -211,8 +211,9 @@ func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 		return writes
 	}
 	sorted := slices.Clone(writes) // no two are equal in this order
-	slices.SortFunc(sorted, func(a, b tree.ResolvedWrite) int {
-		return cmp.Or(writeRank(a)-writeRank(b), tree.ComparePaths(a.Path, b.Path))
+	sort.Slice(sorted, func(i, j int) bool {
+		a, b := sorted[i], sorted[j]
+		return cmp.Or(writeRank(a)-writeRank(b), tree.ComparePaths(a.Path, b.Path)) < 0
 	})
 	return sorted
 }

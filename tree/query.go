@@ -3,7 +3,7 @@ package tree
 import (
 	"errors"
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -216,7 +216,7 @@ func (q Query) Apply(n Node) Node {
 		return n
 	}
 	found, _ := q.window(n, q.unbounded())
-	slices.SortFunc(found, func(a, b candidate) int { return a.at.start - b.at.start })
+	sort.Slice(found, func(i, j int) bool { return found[i].at.start < found[j].at.start })
 	var b Builder
 	b.Priority(n.Priority())
 	for _, c := range found {
@@ -263,7 +263,7 @@ func (q Query) window(n Node, looks *Looks) ([]candidate, error) {
 // trim puts the candidates in query order and cuts them to the limit.
 func (q Query) trim(found []candidate) []candidate {
 	if q.Order() != ByKey {
-		slices.SortFunc(found, func(a, b candidate) int { return compareEntries(a.Entry, b.Entry) })
+		sort.Slice(found, func(i, j int) bool { return compareEntries(found[i].Entry, found[j].Entry) < 0 })
 	}
 	return append(found[:0], cut(q, found)...)
 }

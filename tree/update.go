@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 	"strings"
 )
 
@@ -176,3 +177,16 @@ type ResolvedWrite struct {
 	Target
 	Node Node
 }
+
+// SortWrites sorts writes by their paths, in the order of [ComparePaths].
+func SortWrites(writes []ResolvedWrite) {
+	if len(writes) > 1 {
+		sort.Sort(byPath(writes))
+	}
+}
+
+type byPath []ResolvedWrite
+
+func (w byPath) Len() int           { return len(w) }
+func (w byPath) Less(i, j int) bool { return ComparePaths(w[i].Path, w[j].Path) < 0 }
+func (w byPath) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }

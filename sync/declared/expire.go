@@ -3,6 +3,7 @@ package declared
 import (
 	"errors"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -143,7 +144,7 @@ func (d *Data) removals(tx *store.Tx, timers []kept.Timer) (writes []tree.Resolv
 			paths = append(paths, t.Path)
 		}
 	}
-	slices.SortFunc(paths, tree.ComparePaths)
+	sort.Slice(paths, func(i, j int) bool { return tree.ComparePaths(paths[i], paths[j]) < 0 })
 	for i, p := range paths {
 		if i == 0 || !writes[len(writes)-1].Path.Contains(p) {
 			writes = append(writes, tree.ResolvedWrite{Target: tree.Target{Path: p}})

@@ -3,6 +3,7 @@ package resume
 import (
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -325,7 +326,9 @@ func (f *finder) add(targets []target) bool {
 
 // list returns what was found, without what is inside of something else.
 func (f *finder) list() (list []Touched) {
-	for _, p := range slices.SortedFunc(maps.Keys(f.seen), tree.ComparePaths) {
+	paths := slices.Collect(maps.Keys(f.seen))
+	sort.Slice(paths, func(i, j int) bool { return tree.ComparePaths(paths[i], paths[j]) < 0 })
+	for _, p := range paths {
 		if n := len(list); n > 0 && list[n-1].Path.Contains(p) {
 			list[n-1].Removed = list[n-1].Removed || f.seen[p]
 		} else {
