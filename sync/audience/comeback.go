@@ -36,6 +36,24 @@ func (l *Listener) ViewSince(from resume.Position) (n tree.Node, push []byte, ok
 	return n, push, ok, err
 }
 
+// IsSure reports whether the client has what it says that it has of the view that was read last. It may
+// not if it has ended another listen of the same place, and the view has changed since.
+func (l *Listener) IsSure() bool {
+	since, doubt := outbox.Doubt(l.out, &l.shown)
+	switch h := l.audience.host.History; {
+	case !doubt, since >= l.seen:
+		return true
+	case since == 0 || h == nil:
+		return false
+	default:
+		touched, ok := h.Since(resume.Question{From: h.Position(since), To: l.seen, Path: l.read.Path, Priorities: true})
+		return ok && len(touched) == 0
+	}
+}
+
+// Sent says that the client is about to be sent what it lacks of the view; whole is that it is all of it.
+func (l *Listener) Sent(whole bool) { outbox.Answered(l.out, &l.shown, whole) }
+
 // eventHead is about how long a push is without its data.
 const eventHead = 64
 

@@ -38,6 +38,8 @@ type Listener struct {
 	grantSlot int // in grant.listeners
 
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
+
+	seen uint64 // revision of the view that was read last; of the goroutine that sends
 }
 
 // NewListener returns a listener that is not attached yet. onRevoke is called with the lock
@@ -165,7 +167,7 @@ func (a *Audience) End(listeners iter.Seq[*Listener]) {
 
 // remove ends a listen that goes on. the lock is held.
 func (a *Audience) remove(l *Listener) {
-	l.shown.End()
+	outbox.End(l.out, &l.shown, a.revision.Load())
 	a.grants.leave(l)
 	a.hub.remove(l)
 	l.read.Quota.Give(l.read.Path, l.read.Query)
