@@ -9,14 +9,20 @@ const WRITES = 'writes'
 
 // Records are arrays, because the build shortens the names of members.
 
-/** Export form JSON, its length, and when it was used last. */
+/** Export form JSON, its size, and when it was used last. */
 export type ViewRecord = [text: string, size: number, used: number]
 
 /** The action of a record that only notes that a transaction is running, and where. */
 export const TRANSACTION = 't'
 
-/** When it was made, the action of the protocol or TRANSACTION, and the body as JSON. */
-export type WriteRecord = [time: number, action: string, body: string]
+/** What a view counts for. The disk also keeps its key, and more of each record, however small. */
+export const sizeOf = (key: string, text: string): number => key.length + text.length + 100
+
+/**
+ * When it was made, the action of the protocol or TRANSACTION, the body as JSON, and whether it was made
+ * with a credential.
+ */
+export type WriteRecord = [time: number, action: string, body: string, signed?: boolean]
 
 /** The tab or process that made a write, and its number there. */
 export type WriteKey = [client: string, n: number]
@@ -80,7 +86,7 @@ export class Storage {
     const sizes = new Map<string, [number, number]>()
     await this.visit(VIEWS, (key, record) => {
       if (!isView(key, record)) return false
-      sizes.set(key as string, [record[1], record[2]])
+      sizes.set(key as string, [sizeOf(key as string, record[0]), record[2]]) // earlier versions counted less
       return true
     })
     return sizes
