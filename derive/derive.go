@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -59,6 +60,10 @@ type Result struct {
 	Held    []Held // with Change.Held
 	Timers  []Timer
 	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
+
+	// Unkept is what the write would be if lists had no bounds: of a client, if lists do not keep all that
+	// it wrote. Rules are asked about that, too. nil: they keep it.
+	Unkept *Result
 
 	Touched  []Touches // the definitions that the write meets
 	Looked   int       // nodes that were touched or compared
@@ -141,6 +146,18 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	return r.result, nil
 }
 
+// unbounded derives what a write would be if lists had no bounds. It is for the rules of what lists do
+// not keep, so a client that says something else about a target is corrected.
+func unbounded(d *Document, c *Change, x *Result) (err error) {
+	all := *c
+	all.Admin, all.Most = true, cmp.Or(c.Most, MaxChanges)
+	all.Skip = func(o *Definition) bool { return o.Kind == Keep || c.Skip != nil && c.Skip(o) }
+	if x.Unkept, err = d.Derive(&all); err == nil {
+		x.Looked, x.Spent, x.Progress = x.Looked+x.Unkept.Looked, x.Spent+x.Unkept.Spent, x.Progress || x.Unkept.Progress
+	}
+	return err
+}
+
 // appendTouched appends the definitions that there was work for.
 func appendTouched(list []Touches, r *run) []Touches {
 	for i, def := range r.document.definitions {
@@ -153,14 +170,15 @@ func appendTouched(list []Touches, r *run) []Touches {
 
 // divide puts what follows behind the writes that were asked for. A place of a map follows if a
 // touched node determines its value, also if it was written: a caller that may write the
-// node may write it.
+// node may write it. So does what a list does to its children, since what was written there is in
+// Result.Unkept.
 func divide(r *run) {
 	x := r.result
 	follow := r.follow[:0]
 	for i := range r.update.writes {
 		w := &r.update.writes[i]
 		d := w.by
-		if d == nil || r.update.dropped.has(w.Path) { // it was asked for
+		if d == nil || d.Kind != Keep && r.update.dropped.has(w.Path) { // it was asked for
 			d, _ = r.spoken.get(w.Path)
 		}
 		switch {
@@ -201,10 +219,11 @@ type run struct {
 	spoken   places[*Definition] // places of maps that were written and that touched nodes say something about
 	edited   []edit              // by one level
 	follow   []followed
-	looked   int // nodes that were touched or compared
-	changes  int // places that change
-	bytes    int // of these
-	moved    int // bytes of children that lists lose
+	looked   int  // nodes that were touched or compared
+	changes  int  // places that change
+	bytes    int  // of these
+	moved    int  // bytes of children that lists lose
+	lost     bool // lists do not keep all that was written
 	err      error
 }
 

@@ -157,6 +157,9 @@ func (b *batch) allow(u tree.Update, c Caller, now time.Time) (v decidedWrite, e
 	if err := b.authorizeWrite(c, v); err != nil {
 		return v, err
 	}
+	if v.follows != nil {
+		v.follows.Unkept = nil // it may be large, and was for the rules
+	}
 	return v, overflow
 }
 
@@ -278,6 +281,9 @@ func (b *batch) requestOf(v decidedWrite) *rules.Request {
 	}
 	if v.follows != nil {
 		b.request.Follow = v.follows.Follow
+		if u := v.follows.Unkept; u != nil {
+			b.request.Unkept = &rules.Unkept{Writes: u.Writes, Follow: u.Follow}
+		}
 	}
 	return &b.request
 }
