@@ -67,8 +67,8 @@ type Result struct {
 
 	Touched  []Touches // the definitions that the write meets
 	Looked   int       // nodes that were touched or compared
-	Spent    int       // bytes of text that expressions have looked at
-	Kept     int       // places of targets at which an administrator said something else
+	Spent    int       // bytes of text that expressions have looked at, and of children that lists move
+	Kept     int       // places of targets at which something else was written and replaced
 	Survived int       // places of targets that a write above them left out
 	Progress bool      // the result depends on how far a building has come
 	Partly   bool      // lists of Change.Build have more children to be removed
@@ -143,6 +143,12 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	}
 	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	r.result.Spent, _ = r.trees.Spent()
+	r.result.Spent += r.moved
+	if r.lost && !c.Admin {
+		if err := unbounded(d, c, r.result); err != nil {
+			return nil, err
+		}
+	}
 	return r.result, nil
 }
 

@@ -98,3 +98,27 @@ func written(r *derive.Result) string {
 	}
 	return strings.Join(list, " ")
 }
+
+// Building a list moves large children in several steps.
+func TestBuildingMovesInParts(t *testing.T) {
+	doc := parse(t, `"home": {"keep": 1, "at": "/home/$u", "copyTo": "/old/$u"}`)
+	var list tree.Builder
+	for i := range 6 {
+		list.Child(fmt.Sprint("k", i), tree.String(strings.Repeat("x", 600_000)))
+	}
+	s := state{World: rulestest.World{Root: tree.Empty.With(tree.MustParsePath("home/ann"), list.Node())}}
+	b := &derive.Build{Definition: doc.Definitions()[0], Nodes: []tree.Path{tree.MustParsePath("home/ann")}, Most: 1000}
+	var steps []int
+	for partly := true; partly; {
+		r, err := doc.Derive(&derive.Change{Before: s, Admin: true, Build: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		partly = r.Partly
+		s.World = s.After(r.Writes)
+		steps = append(steps, s.Root.Child("home").Child("ann").NumChildren())
+	}
+	if got := fmt.Sprint(steps); got != "[4 2 1]" || s.Root.Child("old").Child("ann").NumChildren() != 5 {
+		t.Errorf("lists of %s children", got)
+	}
+}

@@ -142,15 +142,15 @@ func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
 	return false
 }
 
-// Spreads reports whether an update may touch any number of nodes, or have expressions look at
-// much text. Every write asks that, so
-// it does not allocate.
+// Spreads reports whether an update may touch any number of nodes, have expressions look at much text,
+// or have much move. Every write asks that, so it does not allocate.
 func (d *Data) Spreads(u tree.Update) bool {
 	if d == nil {
 		return false
 	}
 	for i := range u {
-		if !u[i].Priority && d.document.Spreads(u[i].Path) || len(u) > fewPaths && d.document.Evaluates(u[i].Path) {
+		p := u[i].Path
+		if !u[i].Priority && d.document.Spreads(p) || len(u) > fewPaths && d.document.Evaluates(p) || d.document.Moves(p) {
 			return true
 		}
 	}
