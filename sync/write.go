@@ -60,8 +60,8 @@ type Commit struct {
 	// its ID.
 	Returned []Returned
 
-	// Kept is how many places an administrator wrote that declared data keep, and that got
-	// the values that follow.
+	// Kept is how many places were written that declared data keep, and that got the values that
+	// follow: by an administrator, or by a client while they are built.
 	Kept int
 
 	hidden *hidden              // what the caller does not see of a Write that is Shown or Returns; nil: nothing
