@@ -120,9 +120,13 @@ func (s *stepper) before() before {
 }
 
 // verify compares the places of some nodes with the values that follow. Of counts and sums that
-// would need all nodes, so anything at their places is a conflict. So is the place of a map
-// without a source, for which the places are walked, too.
+// would need all nodes, so anything at their places is a conflict, unless it is known what they hold
+// (Totals). So is the place of a map without a source, for which the places are walked, too.
 func (s *stepper) verify() error {
+	if s.state.Known {
+		s.state.contradicted()
+		return nil
+	}
 	isMap := s.def.Kind == derive.Map
 	more, err := s.walk(!isMap || s.state.Places)
 	switch {
@@ -142,8 +146,7 @@ func (s *stepper) verify() error {
 		s.state.enter(Verifying)
 		s.state.Places = true
 	case s.state.Total > 0 && !s.def.Replace:
-		s.state.enter(Failed)
-		s.state.Error = `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
+		s.state.contradicted()
 	case s.state.Total > 0:
 		s.renumber()
 		s.state.again(s.def)

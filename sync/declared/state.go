@@ -36,7 +36,8 @@ type state struct {
 
 	Places bool `json:"places,omitempty"` // verifying has come to places that may have no source
 	Clear  bool `json:"clear,omitempty"`  // of a map: clearing comes behind building
-	Unsure bool `json:"unsure,omitempty"` // it was paused before verifying had come to its end
+	Unsure bool `json:"unsure,omitempty"` // it was paused before it was verified
+	Known  bool `json:"known,omitempty"`  // the conflicts are those that verifying will find
 
 	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
 	Nodes     int64    `json:"nodes,omitempty"`
@@ -102,6 +103,15 @@ func (s *state) moveTo(at derive.Place) {
 
 // enter begins a phase.
 func (s *state) enter(p Phase) { s.Phase, s.At, s.Nodes, s.Places = p, nil, 0, false }
+
+// contradicted ends the work on a definition that has conflicts.
+func (s *state) contradicted() {
+	s.enter(Failed)
+	s.Known, s.Error = false, `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
+}
+
+// verified reports whether what is at the places of a definition is its own.
+func (s *state) verified() bool { return s.Phase != Failed && s.Phase != Verifying && !s.Unsure }
 
 // skips reports whether a definition is not in force.
 func (d *Data) skips(def *derive.Definition) bool {
@@ -232,7 +242,7 @@ func (s *stored) anew(i int, def *derive.Definition) {
 	st := &s.States[i]
 	s.Dropped = append(s.Dropped, st.ID)
 	s.NextID++
-	verified := st.Phase != Failed && st.Phase != Verifying && !st.Unsure // or its places may not be its own
+	verified := st.verified()
 	*st = state{Name: st.Name, Text: st.Text, ID: s.NextID, Phase: firstPhase(def)}
 	if verified {
 		st.again(def)
@@ -264,8 +274,8 @@ const (
 
 // Control pauses a definition, puts it in force again, or builds it anew. ok is false if there
 // is no such definition or verb. A definition that was paused is built anew, since writes
-// have passed it by.
-func (d *Data) Control(tx *store.Tx, name, verb string) (next *Data, ok bool, err error) {
+// have passed it by. found are its TotalsOf.
+func (d *Data) Control(tx *store.Tx, name, verb string, found Totals) (next *Data, ok bool, err error) {
 	if d == nil || d.byName[name] == nil {
 		return d, false, nil
 	}
@@ -283,10 +293,12 @@ func (d *Data) Control(tx *store.Tx, name, verb string) (next *Data, ok bool, er
 			case verb == Resume:
 				if ok = true; st.Phase == Paused || st.Phase == Failed {
 					s.anew(i, def)
+					st.settle(def, found)
 				}
 			case verb == Rebuild:
 				ok = true
 				s.anew(i, def)
+				st.settle(def, found)
 			}
 		}
 	})
