@@ -89,5 +89,5 @@ func (d *Data) next(document *derive.Document) *Data {
 	if d == nil {
 		return newData(document, stored{}, nil)
 	}
-	return newData(document, d.stored, d.tallies)
+	return newData(document, d.stored, d)
 }

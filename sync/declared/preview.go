@@ -145,7 +145,7 @@ func (p *previewer) some(places bool, f func([]tree.Path) error) error {
 
 // contradicts notes a place that holds something else than follows.
 func (p *previewer) contradicts(format string, args ...any) {
-	if p.def.Replace {
+	if p.def.Replace || p.states[p.def].verified() {
 		p.found.Removes++
 		return
 	}
