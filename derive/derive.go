@@ -72,7 +72,7 @@ type Result struct {
 	Survived int       // places of targets that a write above them left out
 	Progress bool      // the result depends on how far a building has come
 	Partly   bool      // lists of Change.Build have more children to be removed
-	Skipped  []Skipped
+	Skipped  []Skipped // some of the nodes that do not match because an expression failed
 
 	few struct { // memory for what most writes become
 		writes  [2]tree.ResolvedWrite
@@ -87,6 +87,7 @@ type Result struct {
 type Touches struct {
 	Definition *Definition
 	Nodes      int
+	Skipped    int // nodes that do not match because an expression failed
 }
 
 // A Derived is one place that a definition changes. The value is Empty if it goes.
@@ -132,8 +133,8 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	r := begin(d, c)
 	defer end(r)
 	if one := touchedAlone(d, c); one != nil {
-		r.result.Touched = append(r.result.Touched, Touches{one, 1})
 		deriveOne(r, one)
+		r.result.Touched = append(r.result.Touched, Touches{one, 1, r.misses[one]})
 	} else if r.derive() == nil {
 		r.result.Touched = appendTouched(r.result.Touched, r)
 		divide(r)
@@ -168,7 +169,7 @@ func unbounded(d *Document, c *Change, x *Result) (err error) {
 func appendTouched(list []Touches, r *run) []Touches {
 	for i, def := range r.document.definitions {
 		if w := &r.work[i]; w.busy() {
-			list = append(list, Touches{def, len(w.touched.list)})
+			list = append(list, Touches{def, len(w.touched.list), r.misses[def]})
 		}
 	}
 	return list
@@ -287,8 +288,8 @@ func end(r *run) {
 	r.trees.Renew()
 	r.edited, r.follow = emptied(r.edited), emptied(r.follow)
 	r.Change, r.document, r.result, r.err = nil, nil, nil, nil
-	r.before, r.begun, r.skipped = nil, false, nil
-	r.looked, r.changes, r.bytes, r.moved = 0, 0, 0, 0
+	r.before, r.begun, r.skipped, r.misses = nil, false, nil, nil
+	r.looked, r.changes, r.bytes, r.moved, r.lost = 0, 0, 0, 0, false
 	runs.Put(r)
 }
 

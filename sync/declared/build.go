@@ -242,8 +242,11 @@ func (s *stepper) clear() error {
 // finish makes the definition ready.
 func (s *stepper) finish() {
 	nodes := s.state.Nodes
+	if s.state.Phase == Clearing { // these were places
+		nodes = s.state.Built
+	}
 	s.state.enter(Ready)
-	s.state.Nodes, s.state.Conflicts, s.state.Total, s.state.Clear = nodes, nil, 0, false
+	s.state.Nodes, s.state.Built, s.state.Conflicts, s.state.Total, s.state.Clear = nodes, 0, nil, 0, false
 	if s.def.Kind == derive.Map {
 		s.unneeded = append(s.unneeded, s.state.ID)
 	}
@@ -269,7 +272,7 @@ func (s *stepper) build() error {
 			return s.fail(err)
 		}
 		for _, x := range s.step.Follows.Skipped {
-			if len(s.state.Skipped) < MaxSkipped {
+			if x.Definition == s.def && len(s.state.Skipped) < MaxSkipped {
 				s.state.Skipped = append(s.state.Skipped[:len(s.state.Skipped):len(s.state.Skipped)], x.Path.String()+": "+x.Why)
 			}
 		}
@@ -286,7 +289,9 @@ func (s *stepper) build() error {
 	switch {
 	case more:
 	case s.state.Clear:
+		built := s.state.Nodes
 		s.state.enter(Clearing)
+		s.state.Built = built
 	default:
 		s.finish()
 	}

@@ -41,6 +41,7 @@ type state struct {
 
 	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
 	Nodes     int64    `json:"nodes,omitempty"`
+	Built     int64    `json:"built,omitempty"` // nodes that building had come to, while it is clearing
 	Conflicts []string `json:"conflicts,omitempty"`
 	Total     int      `json:"conflictsTotal,omitempty"`
 	Skipped   []string `json:"skipped,omitempty"`
@@ -213,14 +214,22 @@ func (s *Status) ofIndex(tx *store.Tx, def *derive.Definition) error {
 	return nil
 }
 
-// WithoutIndex returns the indexes that definitions need, without that which a definition is.
+// WithoutIndex returns the indexes that definitions need, without that which a definition is. One that a
+// bounded list needs, too, stays: without it, each write to the list would have to sort it.
 func (d *Data) WithoutIndex(name string) (list []store.Index) {
 	for _, def := range d.document.Definitions() {
-		if def.Name == name && def.Kind == derive.Index {
+		if def.Name == name && def.Kind == derive.Index && !d.bounds(indexOf(def)) {
 			return slices.DeleteFunc(slices.Clone(d.Indexes()), func(ix store.Index) bool { return ix == indexOf(def) })
 		}
 	}
 	return d.Indexes()
+}
+
+// bounds reports whether a bounded list needs an index.
+func (d *Data) bounds(ix store.Index) bool {
+	return slices.ContainsFunc(d.document.Definitions(), func(def *derive.Definition) bool {
+		return def.Kind == derive.Keep && listIndex(def) == ix
+	})
 }
 
 // Unfinished returns the names of definitions whose places may lack something, and that may be
@@ -285,11 +294,9 @@ func (d *Data) Control(tx *store.Tx, name, verb string, found Totals) (next *Dat
 			switch {
 			case def.Name != name:
 			case verb == Pause:
-				ok = true
-				if st.Phase != Failed {
-					st.Unsure = st.Unsure || st.Phase == Verifying
-					st.enter(Paused)
-				}
+				ok, st.Unsure = true, !st.verified()
+				st.enter(Paused)
+				st.Known, st.Conflicts, st.Total, st.Error = false, nil, 0, ""
 			case verb == Resume:
 				if ok = true; st.Phase == Paused || st.Phase == Failed {
 					s.anew(i, def)
