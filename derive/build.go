@@ -11,7 +11,7 @@ import (
 type Build struct {
 	Definition *Definition
 	Nodes      []tree.Path // as WalkSources finds them
-	Most       int         // children that are removed of each list; 0: all
+	Most       int         // children that are removed of each list, and fewer if they are large; 0: all
 }
 
 // incremental reports whether what a definition keeps depends on how often a node was

@@ -8,8 +8,8 @@ type claim struct {
 	write int // its position in Change.Writes
 }
 
-// compare compares what was written about the target of a definition with what follows. It
-// notes the places that a write above them must have all the same.
+// compare compares what was written about the target of a definition with what follows. A client that
+// says something else is refused, and an administrator corrected. It notes the places that a write above them must have all the same.
 func (r *run) compare(d *Definition, w *work) {
 	for _, c := range w.claims {
 		r.compareAt(d, w, c)
@@ -39,9 +39,27 @@ func (r *run) compareAt(d *Definition, w *work, c claim) {
 	case follows == said.Node:
 	case said.Path == c.place && !said.Priority && d.saysNothing(said.Node, follows):
 		r.update.put(said.Target, tree.Empty) // rules are still asked whether it may be written
-	case r.corrected(d, said.Path):
+	case r.Admin:
+		r.result.Kept++
 		r.update.drop(said.Target)
+	case early(r, d, said.Path, derived):
+		r.result.Kept++
+		r.update.put(said.Target, follows) // rules are still asked
+	default:
+		r.failed(kept(d, said.Path))
 	}
+}
+
+// early reports whether what a client says about a place may well be right, since the definition is not
+// built yet. derived says that touched nodes have determined the value: that is right already, unless it
+// also depends on nodes that building has not come to.
+func early(r *run, d *Definition, p tree.Path, derived bool) bool {
+	if r.Admin || r.Behind == nil || derived && !d.incremental() {
+		return false
+	}
+	_, building := r.Behind(d, p)
+	r.result.Progress = r.result.Progress || building
+	return building
 }
 
 // saysNothing reports whether a 0 is written at a place of a count or sum that is absent, since
@@ -69,6 +87,8 @@ func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) {
 		case nothing:
 		case written.IsEmpty():
 			r.result.Survived++
+		case early(r, d, p, derived):
+			r.result.Kept++
 		case !r.corrected(d, p):
 			return
 		}

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -60,14 +61,18 @@ type Result struct {
 	Timers  []Timer
 	Above   []tree.Path // places that were written above nodes that expire, which may be gone with it
 
+	// Unkept is what the write would be if lists had no bounds: of a client, if lists do not keep all that
+	// it wrote. Rules are asked about that, too. nil: they keep it.
+	Unkept *Result
+
 	Touched  []Touches // the definitions that the write meets
 	Looked   int       // nodes that were touched or compared
-	Spent    int       // bytes of text that expressions have looked at
-	Kept     int       // places of targets at which an administrator said something else
+	Spent    int       // bytes of text that expressions have looked at, and of children that lists move
+	Kept     int       // places of targets at which something else was written and replaced
 	Survived int       // places of targets that a write above them left out
 	Progress bool      // the result depends on how far a building has come
 	Partly   bool      // lists of Change.Build have more children to be removed
-	Skipped  []Skipped
+	Skipped  []Skipped // some of the nodes that do not match because an expression failed
 
 	few struct { // memory for what most writes become
 		writes  [2]tree.ResolvedWrite
@@ -82,6 +87,7 @@ type Result struct {
 type Touches struct {
 	Definition *Definition
 	Nodes      int
+	Skipped    int // nodes that do not match because an expression failed
 }
 
 // A Derived is one place that a definition changes. The value is Empty if it goes.
@@ -127,8 +133,8 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	r := begin(d, c)
 	defer end(r)
 	if one := touchedAlone(d, c); one != nil {
-		r.result.Touched = append(r.result.Touched, Touches{one, 1})
 		deriveOne(r, one)
+		r.result.Touched = append(r.result.Touched, Touches{one, 1, r.misses[one]})
 	} else if r.derive() == nil {
 		r.result.Touched = appendTouched(r.result.Touched, r)
 		divide(r)
@@ -138,14 +144,32 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	}
 	r.result.Skipped, r.result.Looked = r.skipped, r.looked
 	r.result.Spent, _ = r.trees.Spent()
+	r.result.Spent += r.moved
+	if r.lost && !c.Admin {
+		if err := unbounded(d, c, r.result); err != nil {
+			return nil, err
+		}
+	}
 	return r.result, nil
+}
+
+// unbounded derives what a write would be if lists had no bounds. It is for the rules of what lists do
+// not keep, so a client that says something else about a target is corrected.
+func unbounded(d *Document, c *Change, x *Result) (err error) {
+	all := *c
+	all.Admin, all.Most = true, cmp.Or(c.Most, MaxChanges)
+	all.Skip = func(o *Definition) bool { return o.Kind == Keep || c.Skip != nil && c.Skip(o) }
+	if x.Unkept, err = d.Derive(&all); err == nil {
+		x.Looked, x.Spent, x.Progress = x.Looked+x.Unkept.Looked, x.Spent+x.Unkept.Spent, x.Progress || x.Unkept.Progress
+	}
+	return err
 }
 
 // appendTouched appends the definitions that there was work for.
 func appendTouched(list []Touches, r *run) []Touches {
 	for i, def := range r.document.definitions {
 		if w := &r.work[i]; w.busy() {
-			list = append(list, Touches{def, len(w.touched.list)})
+			list = append(list, Touches{def, len(w.touched.list), r.misses[def]})
 		}
 	}
 	return list
@@ -153,14 +177,15 @@ func appendTouched(list []Touches, r *run) []Touches {
 
 // divide puts what follows behind the writes that were asked for. A place of a map follows if a
 // touched node determines its value, also if it was written: a caller that may write the
-// node may write it.
+// node may write it. So does what a list does to its children, since what was written there is in
+// Result.Unkept.
 func divide(r *run) {
 	x := r.result
 	follow := r.follow[:0]
 	for i := range r.update.writes {
 		w := &r.update.writes[i]
 		d := w.by
-		if d == nil || r.update.dropped.has(w.Path) { // it was asked for
+		if d == nil || d.Kind != Keep && r.update.dropped.has(w.Path) { // it was asked for
 			d, _ = r.spoken.get(w.Path)
 		}
 		switch {
@@ -201,10 +226,11 @@ type run struct {
 	spoken   places[*Definition] // places of maps that were written and that touched nodes say something about
 	edited   []edit              // by one level
 	follow   []followed
-	looked   int // nodes that were touched or compared
-	changes  int // places that change
-	bytes    int // of these
-	moved    int // bytes of children that lists lose
+	looked   int  // nodes that were touched or compared
+	changes  int  // places that change
+	bytes    int  // of these
+	moved    int  // bytes of children that lists lose
+	lost     bool // lists do not keep all that was written
 	err      error
 }
 
@@ -262,8 +288,8 @@ func end(r *run) {
 	r.trees.Renew()
 	r.edited, r.follow = emptied(r.edited), emptied(r.follow)
 	r.Change, r.document, r.result, r.err = nil, nil, nil, nil
-	r.before, r.begun, r.skipped = nil, false, nil
-	r.looked, r.changes, r.bytes, r.moved = 0, 0, 0, 0
+	r.before, r.begun, r.skipped, r.misses = nil, false, nil, nil
+	r.looked, r.changes, r.bytes, r.moved, r.lost = 0, 0, 0, 0, false
 	runs.Put(r)
 }
 

@@ -156,6 +156,9 @@ func step(t *rapid.T, doc *derive.Document, list []naive, s *state) bool {
 		if err := u.Check(); err != nil {
 			t.Fatalf("%v at %s", err, told)
 		}
+		if gone := vanished(list, writes, r); gone != "" && !admin {
+			t.Fatalf("no rule is asked about the write of %s at %s", gone, told)
+		}
 	}
 	before := s.Root
 	s.apply(r, writes)

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,6 +117,11 @@ func (d *Definition) List() string {
 // exclusive reports whether the definition alone says what is at its target. A list that is
 // bounded has children that clients write, and what was dropped is theirs, too.
 func (d *Definition) exclusive() bool { return d.target != nil && d.Kind != Keep }
+
+// SamePlaces reports whether the definition keeps the places that another one keeps, whatever it has there.
+func (d *Definition) SamePlaces(o *Definition) bool {
+	return d.exclusive() && o.exclusive() && slices.EqualFunc(d.target, o.target, func(a, b segment) bool { return a.key == b.key })
+}
 
 // writes returns the patterns of the places that the definition writes.
 func (d *Definition) writes() (list []pattern) {

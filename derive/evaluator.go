@@ -14,7 +14,8 @@ type evaluator struct {
 	update  update // over it
 	trees   expression.Trees
 	begun   bool
-	skipped []Skipped
+	skipped []Skipped           // the first of
+	misses  map[*Definition]int // nodes that do not match because an expression failed
 }
 
 // states returns the trees with the update as it is now. They begin when they are asked for:
@@ -93,7 +94,13 @@ func (v *evaluator) holds(d *Definition, p tree.Path, after bool) bool {
 
 // skip notes that a node does not match because an expression failed.
 func (v *evaluator) skip(d *Definition, p tree.Path, after bool, fault string) {
-	if fault != "" && after && len(v.skipped) < maxSkipped {
+	if fault == "" || !after {
+		return
+	}
+	if v.misses == nil {
+		v.misses = make(map[*Definition]int)
+	}
+	if v.misses[d]++; len(v.skipped) < maxSkipped {
 		v.skipped = append(v.skipped, Skipped{d, p, fault})
 	}
 }

@@ -34,9 +34,16 @@ func (r *run) trim(d *Definition, w *work, list tree.Path, touched []placed[touc
 		excess = r.excessOf(d, list, touched)
 	}
 	for _, x := range excess {
+		if r.moved > movedAtOnce && r.comes(d, list) && r.Build.Most > 0 {
+			r.result.Partly = true
+			return
+		}
 		r.dismiss(d, w, list.Child(x.Key))
 	}
 }
+
+// movedAtOnce is from how many bytes on building moves other children later.
+const movedAtOnce = 1 << 20
 
 // order returns the query that orders a list.
 func (d *Definition) order() tree.Query { return tree.Query{OrderBy: d.OrderBy} }

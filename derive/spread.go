@@ -13,18 +13,26 @@ func (d *Document) Spreads(p tree.Path) bool { return d.trie.spreads(p, p.Len())
 
 // Evaluates reports whether a write at p may have an expression look at the node of a source at p or
 // above it. It does not allocate.
-func (d *Document) Evaluates(p tree.Path) bool { return d.trie.evaluates(p) }
+func (d *Document) Evaluates(p tree.Path) bool { return d.trie.looks(p, (*Definition).evaluates) }
 
-func (n *node) evaluates(rest tree.Path) bool {
+// Moves reports whether a write at p, which is a child of a list or below one, may have another child
+// move, of whatever size that is. It does not allocate.
+func (d *Document) Moves(p tree.Path) bool { return d.trie.looks(p, (*Definition).moves) }
+
+// moves reports whether the definition is of a list whose children move elsewhere.
+func (d *Definition) moves() bool { return d.Kind == Keep && d.target != nil }
+
+// looks reports whether a definition with a property has the node at p, or one above it, as a source.
+func (n *node) looks(rest tree.Path, has func(*Definition) bool) bool {
 	for n != nil {
-		if slices.ContainsFunc(n.sources, (*Definition).evaluates) {
+		if slices.ContainsFunc(n.sources, has) {
 			return true
 		}
 		key, below, ok := rest.Cut()
 		if !ok {
 			return false
 		}
-		if n.any.evaluates(below) {
+		if n.any.looks(below, has) {
 			return true
 		}
 		n, rest = n.keys[key], below

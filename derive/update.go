@@ -147,13 +147,13 @@ func (u *update) get(before func(tree.Path) (tree.Node, error), p tree.Path) (tr
 }
 
 // merge puts edits into the update: into the write above them if there is one. Otherwise
-// they replace the writes at them and below.
+// they replace the writes at them and below. So do those of lists with a write of just that place.
 func (u *update) merge(edits []edit, r *run) error {
 	var inside map[int][]edit
 	before := len(u.writes)
 	alone := make([]edit, 0, short) // in the order of paths
 	for _, e := range edits {
-		if i, ok := u.cover(e.path); ok {
+		if i, ok := u.cover(e.path); ok && !(e.by.Kind == Keep && u.writes[i].Path == e.path) {
 			if inside == nil {
 				inside = make(map[int][]edit)
 			}
@@ -164,13 +164,20 @@ func (u *update) merge(edits []edit, r *run) error {
 	}
 	sortEdits(alone)
 	for i := range u.writes[:before] {
-		if w := &u.writes[i]; !w.gone && coveredBy(alone, w.Path) {
+		w := &u.writes[i]
+		if w.gone {
+			continue
+		}
+		if e := covering(alone, w.Path); e != nil {
+			r.lost = r.lost || loses(w, e)
 			u.drop(w.Target)
 		}
 	}
 	for i, list := range inside {
 		sortEdits(list)
-		u.writes[i].Node = r.patch(u.writes[i].Path, u.writes[i].Node, list)
+		w := &u.writes[i]
+		r.lost = r.lost || slices.ContainsFunc(list, func(e edit) bool { return loses(w, &e) })
+		w.Node = r.patch(w.Path, w.Node, list)
 		u.altered = true
 	}
 	u.writes = slices.Grow(u.writes, len(alone))
@@ -194,11 +201,20 @@ func sortEdits(list []edit) {
 	}
 }
 
-// coveredBy reports whether p is the place of an edit or below it. The places are disjoint, so it
-// is that of the last one that is not behind p.
-func coveredBy(edits []edit, p tree.Path) bool {
+// loses reports whether an edit has a list lose some of what was asked for.
+func loses(w *updated, e *edit) bool { return w.by == nil && e.by.Kind == Keep }
+
+// covering returns the edit of p or of a node above it, nil if there is none. The places are disjoint,
+// so it is the last one that is not behind p.
+func covering(edits []edit, p tree.Path) *edit {
 	i, found := slices.BinarySearchFunc(edits, p, func(e edit, p tree.Path) int { return tree.ComparePaths(e.path, p) })
-	return found || i > 0 && edits[i-1].path.Contains(p)
+	switch {
+	case found:
+		return &edits[i]
+	case i > 0 && edits[i-1].path.Contains(p):
+		return &edits[i-1]
+	}
+	return nil
 }
 
 // patch returns the node n at p with edits at p or below it, in the order of paths. It walks

@@ -194,8 +194,11 @@ func above(p, rest tree.Path) tree.Path {
 // others, and what they leave behind must be valid. The empty write is a no-op that needs no grant.
 func (d *decider) write(root *node) Decision {
 	decision := Decision{Allow: true}
-	asked := d.q.Writes
-	for i, w := range d.q.Sent() {
+	asked, sent := d.q.Writes, d.q.Sent()
+	if d.q.sentOnly {
+		asked = sent
+	}
+	for i, w := range sent {
 		d.target = i
 		granted := d.grant(root, w.Path)
 		if decision.Allow && (i == 0 || !granted.Allow) {

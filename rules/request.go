@@ -27,6 +27,7 @@ type Request struct {
 	Plain  bool                 // a read without query parameters
 	Writes []tree.ResolvedWrite // everything one write operation does, at disjoint targets
 	Follow []string             // the definitions that the last of Writes follow from: no .write is asked for these
+	Unkept *Unkept              // if lists do not keep all that was sent; nil: they do
 	Grants bool                 // only whether there are grants is asked of a write, and not whether it is valid
 	Kept   string               // why declared data refuse the write; "": they do not. It is denied if there are grants, too
 	Unread bool                 // the data of the writes was not read, since no rule can allow them; their nodes are empty
@@ -44,6 +45,15 @@ type Request struct {
 
 	// Budget is shared with other decisions; nil: the decision has its own.
 	Budget *Budget
+
+	sentOnly bool // what follows need not be valid
+}
+
+// An Unkept is what a write would be if declared data had no bounds for lists. All that was sent must be
+// allowed in it, too: that a list loses a child at once does not make it one that the caller may write.
+type Unkept struct {
+	Writes []tree.ResolvedWrite // everything, at disjoint targets
+	Follow []string             // the definitions that the last of Writes follow from
 }
 
 // An Origin names the request or connection of an operation, as logs do. One of the
@@ -96,8 +106,33 @@ type Decision struct {
 	// Target is the position in Request.Writes of the write whose .validate failed.
 	Target int
 
+	// Unkept says that Request.Unkept decided: Request.Of has its Writes.
+	Unkept bool
+
 	// Kept is Request.Kept of a write that the rules grant. There is no Rule then.
 	Kept string
+}
+
+// Of returns the request that a decision is about: q, or what it would be if lists kept all that was
+// sent.
+func (q *Request) Of(d Decision) *Request {
+	if !d.Unkept || q.Unkept == nil {
+		return q
+	}
+	u := *q
+	u.Writes, u.Follow, u.Unkept, u.sentOnly = q.Unkept.Writes, q.Unkept.Follow, nil, true
+	return &u
+}
+
+// All returns the request with all that was sent, also what lists do not keep.
+func (q *Request) All() *Request { return q.Of(Decision{Unkept: true}) }
+
+// Paths returns how many writes are decided at most.
+func (q *Request) Paths() int {
+	if q.Unkept == nil {
+		return len(q.Writes)
+	}
+	return max(len(q.Writes), len(q.Unkept.Writes))
 }
 
 // Sent returns the writes that need a grant: those that do not follow from others.

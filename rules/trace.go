@@ -48,7 +48,7 @@ func (t *Trace) Deciding() *Step {
 // A Step is one rule that a decision came by.
 type Step struct {
 	Rule     *Rule
-	Target   int               // index in Request.Writes of the write decided; 0 for a read
+	Target   int               // index in Request.Writes of the write decided, of Request.Of; 0 for a read
 	Path     tree.Path         // of the node that matched
 	Captures map[string]string // "$room" → the key
 	Outcome  Outcome

@@ -56,6 +56,9 @@ func putData(q *request) (answer, error) {
 		}
 	}
 	a, err := putValue(q)
+	if err == nil && f.dataOnly {
+		tellBuilding(q)
+	}
 	if unlimited {
 		err = located(err)
 	}
@@ -163,6 +166,7 @@ func importBody(q *request) (answer, error) {
 		return answer{}, diskError(located(err))
 	}
 	q.s.log.InfoContext(q.r.Context(), "imported", "namespace", q.ns, "path", q.target.Path, "bytes", done.Bytes, "rows", done.Rows, "took", time.Since(began))
+	tellBuilding(q)
 	return q.json(func(dst []byte) []byte {
 		dst = strconv.AppendInt(append(dst, `{"bytes":`...), done.Bytes, 10)
 		return append(dst, '}')

@@ -130,6 +130,14 @@ func TestDataDocumentWrites(t *testing.T) {
 			t.Errorf("%s: building %q, want %q", target, r.Header.Get("X-Dogwood-Building"), building)
 		}
 	}
+	r = ts.do(call{"PUT", "/groups.json?import=true", admin, `{"g":{"members":{"ann":true}}}`})
+	if building := r.Header.Get("X-Dogwood-Building"); r.StatusCode != 200 || building != "sizes" {
+		t.Errorf("an import: %d, building %q", r.StatusCode, building)
+	}
+	r = ts.do(call{"PUT", "/groups/g/members/bob.json?explain=true", admin, "true"})
+	if !strings.Contains(r.body, `"building":["sizes"]`) {
+		t.Error(r.body)
+	}
 }
 
 // refusedBy returns the body of an error with the definition that refused the write.

@@ -27,11 +27,16 @@ func getValue(q *request) (answer, error) {
 	}
 	a, err := answerGet(q)
 	if err == nil && a.status == http.StatusOK {
-		if names := q.db.Unfinished(q.target.Path); len(names) > 0 {
-			expose(q.w.Header(), "X-Dogwood-Building", strings.Join(names, ", "))
-		}
+		tellBuilding(q)
 	}
 	return a, err
+}
+
+// tellBuilding names the definitions that are not ready and may meet the path.
+func tellBuilding(q *request) {
+	if names := q.db.Unfinished(q.target.Path); len(names) > 0 {
+		expose(q.w.Header(), "X-Dogwood-Building", strings.Join(names, ", "))
+	}
 }
 
 // headerExtensions names the parameters beyond those of Firebase that an answer is by. Other

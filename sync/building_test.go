@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/declared"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -130,6 +132,44 @@ func TestBuildingGoesOn(t *testing.T) {
 		if !built(t, db) {
 			list, _ := db.DataStatus()
 			t.Errorf("%+v", list)
+		}
+	})
+}
+
+// TestBothSidesWhileBuilding: clients that keep both sides are not refused while definitions are built,
+// and in the end all places are right.
+func TestBothSidesWhileBuilding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(Options{Rules: rules.Open(), ScrubEvery: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		set(t, db, "/groups/g/members", manyValues(1200))
+		db.holds.Add(1)
+		declare(t, db, `"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"}, "members": {"count": "/groups/$g/members/$u", "to": "/sizes/$g", "where": "data.val() != 'no'"}`)
+		if built(t, db) {
+			t.Fatal("the definitions are built already")
+		}
+		for _, text := range []string{
+			`{"groups/g/members/zz": true, "users/zz/groups/g": true, "sizes/g": {".sv": {"increment": 1}}}`,
+			`{"groups/g/members/zzz": true, "users/zzz/groups/g": true, "sizes/g": {".sv": {"increment": 1}}}`,
+			`{"groups/g/members/zz": null, "users/zz/groups/g": null, "sizes/g": {".sv": {"increment": -1}}}`,
+		} {
+			if _, err := db.Write(t.Context(), asUser(updateOf(t, "/", text))); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+		db.holds.Add(-1)
+		for i := 0; i < 100 && !built(t, db); i++ {
+			time.Sleep(holdMost)
+			synctest.Wait()
+		}
+		want(t, db, "/sizes", `{"g":1201}`)
+		want(t, db, "/users/zz", "null")
+		want(t, db, "/users/zzz", `{"groups":{"g":true}}`)
+		if _, err := db.Write(t.Context(), asUser(updateOf(t, "/", `{"sizes/g": {".sv": {"increment": 1}}}`))); !errors.Is(err, fault.ErrDenied) {
+			t.Error(err)
 		}
 	})
 }

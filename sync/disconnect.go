@@ -136,8 +136,8 @@ func (b *batch) setPending(s *Session, e *pending.Edit) error {
 func (t *registerTask) decideApart(ctx context.Context) error {
 	s := t.session
 	w := Write{Caller: t.caller, Update: t.update, Turn: s.out.Readers()}
-	if !isLarge(w) && !visits(s.db.core, w) {
-		return nil
+	if large, err := largeOf(ctx, s, w); err != nil || !large {
+		return err
 	}
 	if err := s.waitAcked(ctx, 0); err != nil {
 		return err

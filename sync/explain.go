@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
@@ -169,7 +170,7 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 	if knowsAll {
 		e.Cost = b.cost()
 		e.Rows -= read
-		e.Follows = t.explainFollows()
+		e.Follows = t.explainFollows(b)
 	}
 	return nil
 }
@@ -184,7 +185,7 @@ func (t *writeTask) effect(b *batch) *explained.Effect {
 }
 
 // explainFollows says what follows from a write, nil if nothing can.
-func (t *writeTask) explainFollows() *explained.Follows {
+func (t *writeTask) explainFollows(b *batch) *explained.Follows {
 	if t.follows == nil {
 		return nil
 	}
@@ -194,6 +195,13 @@ func (t *writeTask) explainFollows() *explained.Follows {
 	}
 	for _, s := range t.follows.Skipped {
 		e.Skipped = append(e.Skipped, explained.Skipped{By: s.Definition.Name, Path: "/" + s.Path.Clean(), Why: s.Why})
+	}
+	for _, w := range t.write.Update {
+		for _, name := range b.data.Unfinished(w.Path) {
+			if !slices.Contains(e.Building, name) {
+				e.Building = append(e.Building, name)
+			}
+		}
 	}
 	return e
 }

@@ -41,7 +41,8 @@ func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 // it: their visits grow with that, and not with the write.
 func visits(d *core, w Write) bool { return !w.Caller.Admin && d.rules.Load().Visits(w.Update) }
 
-// A write is large if declared data look at more nodes for it, or their expressions at more text.
+// A write is large if declared data look at more nodes for it, or their expressions at more text, or
+// if lists move more.
 const (
 	manyLooked = 64
 	muchSpent  = 1 << 20

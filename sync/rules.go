@@ -180,17 +180,17 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 	if err := store.Declare(wr.db.store); err != nil {
 		return v, fault.Unavailable(err)
 	}
-	var agreed []string
+	var found declared.Totals
 	err = wr.db.snapshot(func(tx *store.Tx) error {
 		tx.Interrupt = ctx.Err
-		agreed, err = wr.db.data.Load().Agreed(ctx, tx, c.Document)
+		found, err = wr.db.data.Load().Totals(ctx, tx, c.Document)
 		return err
 	})
 	if err != nil {
 		return v, err
 	}
 	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {
-		next, made, isNew, err := b.data.Deploy(b.Tx, c, agreed, b.db.options.Now())
+		next, made, isNew, err := b.data.Deploy(b.Tx, c, found, b.db.options.Now())
 		switch v = made; {
 		case errors.Is(err, declared.ErrChanged):
 			return err
@@ -226,8 +226,17 @@ var ErrNoDefinition = errors.New("no such definition")
 // ControlData pauses a definition of the data document, resumes it or has it built anew: the
 // verbs of package declared. The error is ErrNoDefinition or one of Write.
 func (wr *writer) ControlData(ctx context.Context, name, verb string) error {
+	var found declared.Totals
+	err := wr.db.snapshot(func(tx *store.Tx) (err error) {
+		tx.Interrupt = ctx.Err
+		found, err = wr.db.data.Load().TotalsOf(ctx, tx, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	return wr.db.do(ctx, &call{f: func(b *batch) error {
-		next, ok, err := b.data.Control(b.Tx, name, verb)
+		next, ok, err := b.data.Control(b.Tx, name, verb, found)
 		if err != nil {
 			return fault.Broken(err)
 		}

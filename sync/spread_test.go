@@ -155,6 +155,55 @@ func TestWritesThatLookAtMuchText(t *testing.T) {
 	}
 }
 
+// TestMovesOfLargeChildren: a write that has a list move a large child is decided outside of the committer.
+func TestMovesOfLargeChildren(t *testing.T) {
+	tier.Unraced(t)
+	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: rules.Open()})
+	declare(t, db, `"moves": {"keep": 2, "at": "/a/$u", "copyTo": "/old/$u"}, "drops": {"keep": 2, "at": "/b/$u"}`)
+	large := `{"text":"` + strings.Repeat("x", muchSpent+1) + `"}`
+	for _, c := range []struct {
+		list, first string
+		spreads     bool
+	}{{"a/large", large, true}, {"a/small", `{"text":"x"}`, false}, {"b/large", large, false}} {
+		set(t, db, "/"+c.list, `{"k1":`+c.first+`,"k2":1}`)
+		w := putOf(t, "/"+c.list+"/k3", "1")
+		if spreads(t, db, w) != c.spreads {
+			t.Errorf("a child of %s spreads: %t", c.list, !c.spreads)
+		}
+		if _, err := db.Write(t.Context(), asUser(w)); err != nil {
+			t.Error(err)
+		}
+		want(t, db, "/"+c.list, `{"k2":1,"k3":1}`)
+	}
+	want(t, db, "/old/large", `{"k1":`+large+`}`)
+}
+
+// TestSpreadingDisconnects: an operation for the disconnect that spreads is decided outside of the
+// committer when it is registered.
+func TestSpreadingDisconnects(t *testing.T) {
+	w := new(writeWatcher)
+	db := openTest(t, Options{Observer: w, Rules: rules.Open()})
+	declare(t, db, `"inverse": {"map": "/groups/$g/members/$u", "to": "/users/$u/groups/$g"}`)
+	var groups strings.Builder
+	for i := range manyLooked + 1 {
+		fmt.Fprintf(&groups, `,"g%05d":{"name":1}`, i)
+	}
+	set(t, db, "/groups", `{`+groups.String()[1:]+`}`)
+	w.db = db
+	c := connect(t, db, "c", 0)
+	c.send(`{"r":1,"a":"o","b":{"p":"/groups","d":null}}`)
+	c.send(`{"r":2,"a":"oc","b":{"p":"/groups"}}`)
+	c.settle()
+	if got := strings.Join(c.frames(), " "); strings.Count(got, `"s":"ok"`) != 2 {
+		t.Error(got)
+	}
+	if w.locked != 0 || w.unlocked != 1 {
+		t.Errorf("%d decisions under the lock, and %d without, want 0 and 1", w.locked, w.unlocked)
+	}
+	c.session.Close()
+	want(t, db, "/groups", `{`+groups.String()[1:]+`}`)
+}
+
 func removalOf(path string) tree.Update {
 	return tree.Update{{Target: tree.Target{Path: tree.MustParsePath(path)}}}
 }

@@ -60,8 +60,8 @@ type Commit struct {
 	// its ID.
 	Returned []Returned
 
-	// Kept is how many places an administrator wrote that declared data keep, and that got
-	// the values that follow.
+	// Kept is how many places were written that declared data keep, and that got the values that
+	// follow: by an administrator, or by a client while they are built.
 	Kept int
 
 	hidden *hidden              // what the caller does not see of a Write that is Shown or Returns; nil: nothing
@@ -156,6 +156,9 @@ func (b *batch) allow(u tree.Update, c Caller, now time.Time) (v decidedWrite, e
 	}
 	if err := b.authorizeWrite(c, v); err != nil {
 		return v, err
+	}
+	if v.follows != nil {
+		v.follows.Unkept = nil // it may be large, and was for the rules
 	}
 	return v, overflow
 }
@@ -278,6 +281,9 @@ func (b *batch) requestOf(v decidedWrite) *rules.Request {
 	}
 	if v.follows != nil {
 		b.request.Follow = v.follows.Follow
+		if u := v.follows.Unkept; u != nil {
+			b.request.Unkept = &rules.Unkept{Writes: u.Writes, Follow: u.Follow}
+		}
 	}
 	return &b.request
 }

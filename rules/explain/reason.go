@@ -13,6 +13,7 @@ import (
 // It is also sent to clients of a development server and to the log, where data
 // must not get. So it has nothing but text of the rules and paths.
 func Brief(q *rules.Request, t *rules.Trace) string {
+	q = q.Of(t.Decision)
 	text := Operation(q) + ": "
 	if t.Excess != nil {
 		return text + escape(excess(t.Excess))

@@ -44,7 +44,7 @@ type ValueReport struct {
 // NewReport returns the report of a decision. Of the options, Values and
 // Deciding count.
 func NewReport(q *rules.Request, t *rules.Trace, o Options) Report {
-	r := Report{Operation: Operation(q), Allow: t.Allow, Rule: t.Rule, Reason: Brief(q, t), Steps: []StepReport{}}
+	r := Report{Operation: Operation(q.Of(t.Decision)), Allow: t.Allow, Rule: t.Rule, Reason: Brief(q, t), Steps: []StepReport{}}
 	decided := t.Deciding()
 	for i := range t.Steps {
 		if s := &t.Steps[i]; s == decided || !o.Deciding {

@@ -31,6 +31,7 @@ const (
 
 // Text writes how a request was decided, a block of lines.
 func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
+	q = q.Of(t.Decision)
 	b := &block{o: o, shown: make(map[*rules.Rule]bool)}
 	b.head(q, t)
 	decided := t.Deciding()

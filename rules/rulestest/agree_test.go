@@ -23,7 +23,7 @@ const agreedDocument = `{"format": "dogwood-data/1", "define": {
 	"owned": {"count": "/groups/$g", "to": "/stats/{data.child('owner').val()}/owned"},
 	"logins": {"map": "/users/$u/login", "to": "/logins/{data.val().toLowerCase()}", "value": "= $u", "unique": true},
 	"spent": {"sum": "/orders/$u/$o", "of": "= data.child('total').val()", "where": "data.child('paid').val() == true", "to": "/spent/$u"},
-	"home": {"keep": 2, "at": "/home/$u", "by": ".value"},
+	"home": {"keep": 2, "at": "/home/$u", "by": ".value", "copyTo": "/old/$u"},
 	"tags": {"map": "/tagged/$i", "to": "/tags/{data.val()}"}}}`
 
 const agreedRules = `{"rules": {
@@ -33,7 +33,8 @@ const agreedRules = `{"rules": {
 	"sizes": {".write": "auth.uid == 'ann'", "$g": {".validate": "newData.val() <= 2"}},
 	"stats": {"$u": {"owned": {".validate": "newData.val() <= 1"}}},
 	"orders": {"$u": {".write": "auth.uid == $u"}},
-	"home": {".write": "auth != null"},
+	"home": {"$u": {".write": "auth.uid == $u", "$p": {".write": "auth != null && newData.val() > 1", ".validate": "newData.val() != 7"}}},
+	"old": {"$u": {"$p": {".validate": "newData.val() != 3"}}},
 	"tagged": {".write": "auth != null"}, "tags": {".write": "auth.uid == 'ann'"}}}`
 
 // agreedWrites are places of writes, with values for them.
@@ -51,6 +52,7 @@ var agreedWrites = map[string][]string{
 	"stats":                {"null", `{"ann":{"owned":1}}`},
 	"orders/ann/o1":        {"null", `{"total":2,"paid":true}`, `{"total":3}`},
 	"orders/ann":           {"null", `{"o1":{"total":1,"paid":true},"o2":{"total":"no","paid":true}}`},
+	"home/ann":             {"null", `{"p1":7,"p2":8,"p3":9}`, `{"p0":0,"p1":1,"p2":2}`},
 	"home/ann/p1":          {"null", "1", "9"},
 	"home/ann/p2":          {"null", "2", "8"},
 	"home/ann/p3":          {"null", "3", "7"},

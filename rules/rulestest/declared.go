@@ -78,5 +78,8 @@ func (w World) follow(q *rules.Request, admin bool) error {
 	if r != nil {
 		q.Writes, q.Follow = r.Writes, r.Follow
 	}
+	if r != nil && r.Unkept != nil {
+		q.Unkept = &rules.Unkept{Writes: r.Unkept.Writes, Follow: r.Unkept.Follow}
+	}
 	return err
 }

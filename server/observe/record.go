@@ -163,7 +163,7 @@ type recorded struct {
 
 // recordLine returns the line of a decision, nil if it is too large.
 func recordLine(ns string, q *rules.Request, d rules.Decision) []byte {
-	size, writes := len(q.Auth.JSON), q.Sent() // what follows from them follows again
+	size, writes := len(q.Auth.JSON), q.All().Sent() // what follows from them follows again
 	for _, w := range writes {
 		size += len(w.Node.JSON()) + len(w.Path.Clean())
 	}

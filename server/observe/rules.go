@@ -61,7 +61,7 @@ func (w *RulesObserver) Wants(rs *rules.Ruleset, q *rules.Request, d rules.Decis
 	if w.Record != nil {
 		w.Record.add(w.ns, q, d)
 	}
-	if len(q.Writes) > MaxExplainedPaths {
+	if q.Paths() > MaxExplainedPaths {
 		if !d.Allow && w.reporting() {
 			w.reportBriefly(q, d)
 		}
@@ -161,7 +161,7 @@ func (w *RulesObserver) reportBriefly(q *rules.Request, d rules.Decision) {
 	if !w.reports.Take() {
 		return
 	}
-	n, uid, rule := len(q.Writes), Clipped(q.Auth.UID), Clipped(d.Rule)
+	n, uid, rule := q.Paths(), Clipped(q.Auth.UID), Clipped(d.Rule)
 	if w.Console != nil {
 		text := fmt.Sprintf("\n%s: denied  update of %d paths  as %s\n  decided by %s; an update of more than %d paths is not explained\n",
 			w.ns, n, pick(uid == "", "nobody", strconv.Quote(uid)), pick(rule == "", "no rule", explain.Escape(rule, "")), MaxExplainedPaths)

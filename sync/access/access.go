@@ -137,7 +137,7 @@ func (a *Access) Authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 	detail := a.observe(ctx, rs, c, q, decision, spent)
 	if !decision.Allow {
 		a.Denied.Add(1)
-		if name := q.FollowsFrom(decision.Target); name != "" {
+		if name := q.Of(decision).FollowsFrom(decision.Target); name != "" {
 			detail = fmt.Sprintf("%s refuses what follows by the definition %q", decision.Rule, name)
 		}
 		return fault.Denied(decision.Rule, detail)
@@ -210,7 +210,7 @@ const maxTraced = 100
 // what the observer has to tell the client. spent is what of the request's budget was
 // spent before. Whatever goes wrong with that does not change the decision.
 func (a *Access) observe(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request, decision rules.Decision, spent rules.Budget) (detail string) {
-	o, traced := a.Observer, c.Trace != nil && len(q.Writes) <= maxTraced
+	o, traced := a.Observer, c.Trace != nil && q.Paths() <= maxTraced
 	if o == nil && !traced {
 		return ""
 	}

@@ -32,12 +32,10 @@ func (f *Follows) Count() {
 		t := f.data.tallies[x.Definition.Name]
 		t.touches.Add(uint64(x.Nodes))
 		t.nanos.Add(uint64(f.took) / uint64(len(f.Touched)))
+		t.skipped.Add(uint64(x.Skipped))
 	}
 	for _, x := range f.Derived {
 		f.data.tallies[x.Definition.Name].writes.Add(1)
-	}
-	for _, x := range f.Result.Skipped {
-		f.data.tallies[x.Definition.Name].skipped.Add(1)
 	}
 }
 

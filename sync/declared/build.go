@@ -120,9 +120,13 @@ func (s *stepper) before() before {
 }
 
 // verify compares the places of some nodes with the values that follow. Of counts and sums that
-// would need all nodes, so anything at their places is a conflict. So is the place of a map
-// without a source, for which the places are walked, too.
+// would need all nodes, so anything at their places is a conflict, unless it is known what they hold
+// (Totals). So is the place of a map without a source, for which the places are walked, too.
 func (s *stepper) verify() error {
+	if s.state.Known {
+		s.state.contradicted()
+		return nil
+	}
 	isMap := s.def.Kind == derive.Map
 	more, err := s.walk(!isMap || s.state.Places)
 	switch {
@@ -142,8 +146,7 @@ func (s *stepper) verify() error {
 		s.state.enter(Verifying)
 		s.state.Places = true
 	case s.state.Total > 0 && !s.def.Replace:
-		s.state.enter(Failed)
-		s.state.Error = `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
+		s.state.contradicted()
 	case s.state.Total > 0:
 		s.renumber()
 		s.state.again(s.def)
@@ -239,8 +242,11 @@ func (s *stepper) clear() error {
 // finish makes the definition ready.
 func (s *stepper) finish() {
 	nodes := s.state.Nodes
+	if s.state.Phase == Clearing { // these were places
+		nodes = s.state.Built
+	}
 	s.state.enter(Ready)
-	s.state.Nodes, s.state.Conflicts, s.state.Total, s.state.Clear = nodes, nil, 0, false
+	s.state.Nodes, s.state.Built, s.state.Conflicts, s.state.Total, s.state.Clear = nodes, 0, nil, 0, false
 	if s.def.Kind == derive.Map {
 		s.unneeded = append(s.unneeded, s.state.ID)
 	}
@@ -266,7 +272,7 @@ func (s *stepper) build() error {
 			return s.fail(err)
 		}
 		for _, x := range s.step.Follows.Skipped {
-			if len(s.state.Skipped) < MaxSkipped {
+			if x.Definition == s.def && len(s.state.Skipped) < MaxSkipped {
 				s.state.Skipped = append(s.state.Skipped[:len(s.state.Skipped):len(s.state.Skipped)], x.Path.String()+": "+x.Why)
 			}
 		}
@@ -283,7 +289,9 @@ func (s *stepper) build() error {
 	switch {
 	case more:
 	case s.state.Clear:
+		built := s.state.Nodes
 		s.state.enter(Clearing)
+		s.state.Built = built
 	default:
 		s.finish()
 	}

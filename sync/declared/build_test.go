@@ -169,6 +169,42 @@ func TestAgreed(t *testing.T) {
 	d.want("", `{"a":{"x":1,"y":2,"z":4},"b":{"x":1},"m":2,"n":3,"s":7}`)
 }
 
+// Of many counters that are right and one that is wrong, that one is a conflict. When it is mended, the
+// definition can be resumed.
+func TestOneWrongCounter(t *testing.T) {
+	for _, verb := range []string{declared.Resume, declared.Rebuild} {
+		d := openDB(t, open)
+		const groups = 300
+		d.set(`groups `+numbered(groups, func(int) string { return `{"members":{"a":1,"b":1}}` }), `sizes `+numbered(groups, func(int) string { return "2" }))
+		d.set(`sizes/k0007 3`)
+		const members = `"members": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"}`
+		list, _ := d.preview(t, members)
+		d.deploy(members)
+		failed := func() {
+			t.Helper()
+			s := d.settled()[0]
+			if s.State != declared.Failed || s.Total != 1 || s.Error == "" || fmt.Sprint(s.Conflicts) != "[/sizes/k0007 holds something else than follows]" || fmt.Sprint(s.Conflicts) != fmt.Sprint(list[0].Conflicts) {
+				t.Errorf("%+v; the preview: %+v", s, list[0])
+			}
+		}
+		control := func() {
+			t.Helper()
+			if err := d.ControlData(t.Context(), "members", verb); err != nil {
+				t.Fatal(err)
+			}
+		}
+		failed()
+		control()
+		failed()
+		d.want("sizes/k0007", "3")
+		d.set(`sizes/k0007 2`)
+		control()
+		d.ready()
+		d.set(`groups/k0007/members/c 1`)
+		d.want("sizes/k0007", "3")
+	}
+}
+
 // Two nodes that are there already cannot have one place of a unique map.
 func TestDuplicates(t *testing.T) {
 	d := openDB(t, open)

@@ -56,8 +56,13 @@ func Load(tx *store.Tx) (*Data, error) {
 }
 
 // newData returns the data of a document. Definitions without a state get one. They are counted on
-// under their names.
-func newData(document *derive.Document, s stored, tallies map[string]*tally) *Data {
+// under their names. One that replaces another that has kept the same places is built again, since these
+// are its own. former is in force before, and may be nil.
+func newData(document *derive.Document, s stored, former *Data) *Data {
+	var tallies map[string]*tally
+	if former != nil {
+		tallies = former.tallies
+	}
 	d := &Data{document: document, stored: stored{NextID: s.NextID}, tallies: make(map[string]*tally)}
 	d.stored.Dropped, d.stored.Marks = slices.Clone(s.Dropped), slices.Clone(s.Marks) // s may be in force
 	known := make(map[string]state)
@@ -70,6 +75,9 @@ func newData(document *derive.Document, s stored, tallies map[string]*tally) *Da
 		if hash := versions.Hash(def.Text()); !there || st.Text != hash {
 			d.stored.NextID++
 			st = state{Name: def.Name, Text: hash, ID: d.stored.NextID, Phase: firstPhase(def)}
+			if former.owns(def) {
+				st.again(def)
+			}
 		} else {
 			delete(known, def.Name)
 		}
@@ -80,6 +88,14 @@ func newData(document *derive.Document, s stored, tallies map[string]*tally) *Da
 	}
 	slices.Sort(d.stored.Dropped)
 	return d.indexed()
+}
+
+// owns reports whether all that is at the places of a definition follows from the one of its name.
+func (d *Data) owns(def *derive.Definition) bool {
+	if d == nil || d.byName[def.Name] == nil || !d.byName[def.Name].verified() {
+		return false
+	}
+	return slices.ContainsFunc(d.document.Definitions(), func(o *derive.Definition) bool { return o.Name == def.Name && def.SamePlaces(o) })
 }
 
 // indexed returns the data with its states by definition.
@@ -142,15 +158,15 @@ func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
 	return false
 }
 
-// Spreads reports whether an update may touch any number of nodes, or have expressions look at
-// much text. Every write asks that, so
-// it does not allocate.
+// Spreads reports whether an update may touch any number of nodes, have expressions look at much text,
+// or have much move. Every write asks that, so it does not allocate.
 func (d *Data) Spreads(u tree.Update) bool {
 	if d == nil {
 		return false
 	}
 	for i := range u {
-		if !u[i].Priority && d.document.Spreads(u[i].Path) || len(u) > fewPaths && d.document.Evaluates(u[i].Path) {
+		p := u[i].Path
+		if !u[i].Priority && d.document.Spreads(p) || len(u) > fewPaths && d.document.Evaluates(p) || d.document.Moves(p) {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package declared
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -49,16 +48,15 @@ func (c counted) KeysAfter(p tree.Path, key string) ([]string, error) {
 
 // Deploy puts a document in force in a transaction. It returns the data that are in force
 // from then on, and the version that it made; isNew is false if that is the last one. d is
-// in force before. The definitions that agreed names are built without a look at what is at
-// their places.
-func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, agreed []string, now time.Time) (next *Data, v versions.Version, isNew bool, err error) {
+// in force before, and found are its Totals.
+func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, found Totals, now time.Time) (next *Data, v versions.Version, isNew bool, err error) {
 	if c.IfHash != "" && c.IfHash != d.Hash() {
 		return d, v, false, ErrChanged
 	}
 	if v, isNew, err = versions.AddData(tx, c, now); err != nil || !isNew {
 		return d, v, false, err
 	}
-	next, err = d.enforce(tx, c.Document, agreed)
+	next, err = d.enforce(tx, c.Document, found)
 	return next, v, true, err
 }
 
@@ -78,12 +76,10 @@ func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) 
 }
 
 // enforce returns the data of another document, and stores their states.
-func (d *Data) enforce(tx *store.Tx, document *derive.Document, agreed []string) (*Data, error) {
+func (d *Data) enforce(tx *store.Tx, document *derive.Document, found Totals) (*Data, error) {
 	next := d.next(document).with(func(s *stored) {
 		for i, def := range document.Definitions() {
-			if s.States[i].Phase == Verifying && slices.Contains(agreed, def.Name) {
-				s.States[i].again(def)
-			}
+			s.States[i].settle(def, found)
 		}
 	})
 	return next, next.save(tx)
@@ -93,5 +89,5 @@ func (d *Data) next(document *derive.Document) *Data {
 	if d == nil {
 		return newData(document, stored{}, nil)
 	}
-	return newData(document, d.stored, d.tallies)
+	return newData(document, d.stored, d)
 }

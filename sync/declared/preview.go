@@ -25,6 +25,8 @@ type Preview struct {
 	Total     int      `json:"conflictsTotal,omitempty"`
 	// More is that there are more nodes or places than were looked at.
 	More bool `json:"more,omitempty"`
+
+	beyond bool // a sum would be out of its bounds, which building tells
 }
 
 // MaxPreviewed is how many nodes, and how many places, of a definition a preview looks at.
@@ -48,23 +50,50 @@ func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Docum
 	return list, nil
 }
 
-// Agreed returns the names of the new counts and sums of a document whose places hold already what
-// follows, as those that clients have kept until then.
-func (d *Data) Agreed(ctx context.Context, tx *store.Tx, document *derive.Document) (names []string, err error) {
+// Totals are what counts and sums would find at their places, by the names of the definitions. Verifying
+// cannot know that, as it looks at some nodes at a time.
+type Totals map[string]Preview
+
+// Totals returns what the new counts and sums of a document would find.
+func (d *Data) Totals(ctx context.Context, tx *store.Tx, document *derive.Document) (Totals, error) {
 	next := d.next(document)
-	for _, def := range document.Definitions() {
-		if total := def.Kind == derive.Count || def.Kind == derive.Sum; !total || d.has(next, def) {
+	return next.totals(ctx, tx, func(def *derive.Definition) bool { return !d.has(next, def) })
+}
+
+// TotalsOf returns what a definition would find if it is a count or sum that is built again.
+func (d *Data) TotalsOf(ctx context.Context, tx *store.Tx, name string) (Totals, error) {
+	if d == nil {
+		return nil, nil
+	}
+	return d.totals(ctx, tx, func(def *derive.Definition) bool { return def.Name == name && !d.states[def].verified() })
+}
+
+func (d *Data) totals(ctx context.Context, tx *store.Tx, of func(*derive.Definition) bool) (Totals, error) {
+	found := make(Totals)
+	for _, def := range d.document.Definitions() {
+		if total := def.Kind == derive.Count || def.Kind == derive.Sum; !total || !of(def) {
 			continue
 		}
-		p := previewer{checker: checker{Data: next, def: def, tx: tx, ctx: ctx}}
+		p := previewer{checker: checker{Data: d, def: def, tx: tx, ctx: ctx}, left: MaxConflicts}
 		if err := p.look(); err != nil {
 			return nil, fmt.Errorf("definition %s: %w", def.Name, err)
 		}
-		if p.found.Total == 0 && !p.found.More {
-			names = append(names, def.Name)
-		}
+		found[def.Name] = p.found
 	}
-	return names, nil
+	return found, nil
+}
+
+// settle notes what verifying will find, if that is known: places that hold already what follows, as those
+// that clients have kept until then, are no conflicts.
+func (s *state) settle(def *derive.Definition, found Totals) {
+	p, known := found[def.Name]
+	switch {
+	case s.Phase != Verifying || !known || p.More || p.beyond:
+	case p.Total == 0:
+		s.again(def)
+	case !def.Replace:
+		s.Known, s.Conflicts, s.Total = true, p.Conflicts, p.Total
+	}
 }
 
 // has reports whether a definition of the data that come next is in force already.
@@ -116,7 +145,7 @@ func (p *previewer) some(places bool, f func([]tree.Path) error) error {
 
 // contradicts notes a place that holds something else than follows.
 func (p *previewer) contradicts(format string, args ...any) {
-	if p.def.Replace {
+	if p.def.Replace || p.states[p.def].verified() {
 		p.found.Removes++
 		return
 	}
@@ -189,6 +218,7 @@ func (p *previewer) lookAtTotals() error {
 			n, _ := o.Value.NumberValue()
 			p.found.Nodes++
 			if totals[o.Place] += n; max(math.Abs(n), math.Abs(totals[o.Place])) > derive.MaxSum {
+				p.found.beyond = true
 				p.conflict("%s would be beyond %.0f with %s", o.Place, derive.MaxSum, o.Node)
 			}
 		}

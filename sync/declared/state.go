@@ -36,10 +36,12 @@ type state struct {
 
 	Places bool `json:"places,omitempty"` // verifying has come to places that may have no source
 	Clear  bool `json:"clear,omitempty"`  // of a map: clearing comes behind building
-	Unsure bool `json:"unsure,omitempty"` // it was paused before verifying had come to its end
+	Unsure bool `json:"unsure,omitempty"` // it was paused before it was verified
+	Known  bool `json:"known,omitempty"`  // the conflicts are those that verifying will find
 
 	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
 	Nodes     int64    `json:"nodes,omitempty"`
+	Built     int64    `json:"built,omitempty"` // nodes that building had come to, while it is clearing
 	Conflicts []string `json:"conflicts,omitempty"`
 	Total     int      `json:"conflictsTotal,omitempty"`
 	Skipped   []string `json:"skipped,omitempty"`
@@ -102,6 +104,15 @@ func (s *state) moveTo(at derive.Place) {
 
 // enter begins a phase.
 func (s *state) enter(p Phase) { s.Phase, s.At, s.Nodes, s.Places = p, nil, 0, false }
+
+// contradicted ends the work on a definition that has conflicts.
+func (s *state) contradicted() {
+	s.enter(Failed)
+	s.Known, s.Error = false, `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
+}
+
+// verified reports whether what is at the places of a definition is its own.
+func (s *state) verified() bool { return s.Phase != Failed && s.Phase != Verifying && !s.Unsure }
 
 // skips reports whether a definition is not in force.
 func (d *Data) skips(def *derive.Definition) bool {
@@ -203,14 +214,22 @@ func (s *Status) ofIndex(tx *store.Tx, def *derive.Definition) error {
 	return nil
 }
 
-// WithoutIndex returns the indexes that definitions need, without that which a definition is.
+// WithoutIndex returns the indexes that definitions need, without that which a definition is. One that a
+// bounded list needs, too, stays: without it, each write to the list would have to sort it.
 func (d *Data) WithoutIndex(name string) (list []store.Index) {
 	for _, def := range d.document.Definitions() {
-		if def.Name == name && def.Kind == derive.Index {
+		if def.Name == name && def.Kind == derive.Index && !d.bounds(indexOf(def)) {
 			return slices.DeleteFunc(slices.Clone(d.Indexes()), func(ix store.Index) bool { return ix == indexOf(def) })
 		}
 	}
 	return d.Indexes()
+}
+
+// bounds reports whether a bounded list needs an index.
+func (d *Data) bounds(ix store.Index) bool {
+	return slices.ContainsFunc(d.document.Definitions(), func(def *derive.Definition) bool {
+		return def.Kind == derive.Keep && listIndex(def) == ix
+	})
 }
 
 // Unfinished returns the names of definitions whose places may lack something, and that may be
@@ -232,7 +251,7 @@ func (s *stored) anew(i int, def *derive.Definition) {
 	st := &s.States[i]
 	s.Dropped = append(s.Dropped, st.ID)
 	s.NextID++
-	verified := st.Phase != Failed && st.Phase != Verifying && !st.Unsure // or its places may not be its own
+	verified := st.verified()
 	*st = state{Name: st.Name, Text: st.Text, ID: s.NextID, Phase: firstPhase(def)}
 	if verified {
 		st.again(def)
@@ -264,8 +283,8 @@ const (
 
 // Control pauses a definition, puts it in force again, or builds it anew. ok is false if there
 // is no such definition or verb. A definition that was paused is built anew, since writes
-// have passed it by.
-func (d *Data) Control(tx *store.Tx, name, verb string) (next *Data, ok bool, err error) {
+// have passed it by. found are its TotalsOf.
+func (d *Data) Control(tx *store.Tx, name, verb string, found Totals) (next *Data, ok bool, err error) {
 	if d == nil || d.byName[name] == nil {
 		return d, false, nil
 	}
@@ -275,18 +294,18 @@ func (d *Data) Control(tx *store.Tx, name, verb string) (next *Data, ok bool, er
 			switch {
 			case def.Name != name:
 			case verb == Pause:
-				ok = true
-				if st.Phase != Failed {
-					st.Unsure = st.Unsure || st.Phase == Verifying
-					st.enter(Paused)
-				}
+				ok, st.Unsure = true, !st.verified()
+				st.enter(Paused)
+				st.Known, st.Conflicts, st.Total, st.Error = false, nil, 0, ""
 			case verb == Resume:
 				if ok = true; st.Phase == Paused || st.Phase == Failed {
 					s.anew(i, def)
+					st.settle(def, found)
 				}
 			case verb == Rebuild:
 				ok = true
 				s.anew(i, def)
+				st.settle(def, found)
 			}
 		}
 	})

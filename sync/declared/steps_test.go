@@ -96,9 +96,9 @@ func (o *offline) parse(define string) *derive.Document {
 func (o *offline) deploy(define string) {
 	o.Helper()
 	doc := o.parse(define)
-	agreed, err := o.data.Agreed(o.Context(), o.tx, doc)
+	found, err := o.data.Totals(o.Context(), o.tx, doc)
 	if err == nil {
-		o.data, _, _, err = o.data.Deploy(o.tx, versions.DataChange{Document: doc}, agreed, time.UnixMilli(1000))
+		o.data, _, _, err = o.data.Deploy(o.tx, versions.DataChange{Document: doc}, found, time.UnixMilli(1000))
 	}
 	if err != nil {
 		o.Fatal(err)
@@ -107,7 +107,11 @@ func (o *offline) deploy(define string) {
 
 func (o *offline) control(name, verb string) {
 	o.Helper()
-	next, ok, err := o.data.Control(o.tx, name, verb)
+	found, err := o.data.TotalsOf(o.Context(), o.tx, name)
+	if err != nil {
+		o.Fatal(err)
+	}
+	next, ok, err := o.data.Control(o.tx, name, verb, found)
 	if err != nil || !ok {
 		o.Fatal(ok, err)
 	}
@@ -180,7 +184,7 @@ func TestPreviewBesideRebuild(t *testing.T) {
 	if _, err := o.data.Preview(o.Context(), o.tx, without); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.data.Agreed(o.Context(), o.tx, without); err != nil {
+	if _, err := o.data.Totals(o.Context(), o.tx, without); err != nil {
 		t.Fatal(err)
 	}
 	o.work()

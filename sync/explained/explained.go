@@ -169,7 +169,8 @@ type Follows struct {
 	Derived      []Derived `json:"derived"`
 	DerivedTotal int       `json:"derivedTotal"` // how many there are; MaxDerived at most are told
 	Kept         int       `json:"kept,omitempty"`
-	Skipped      []Skipped `json:"skipped,omitempty"` // at most 20
+	Skipped      []Skipped `json:"skipped,omitempty"`  // at most 20
+	Building     []string  `json:"building,omitempty"` // definitions that are not ready, from which less may follow
 }
 
 // MaxDerived is how many places that follow are told.

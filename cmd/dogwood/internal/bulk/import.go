@@ -105,7 +105,7 @@ func (c *Import) importFile(e *console.Env, path tree.Path, src importSource) (s
 	case c.Data != "":
 		err = c.importHere(e.Ctx, path, src.ns, r)
 	default:
-		err = c.send(e.Ctx, path, src.ns, r)
+		err = c.send(e, path, src.ns, r)
 	}
 	stop()
 	if err != nil {
@@ -129,17 +129,17 @@ func importError(e *console.Env, file string, err error) error {
 }
 
 // send has a server import what r holds.
-func (c *Import) send(ctx context.Context, path tree.Path, ns string, r io.Reader) error {
+func (c *Import) send(e *console.Env, path tree.Path, ns string, r io.Reader) error {
 	db, err := c.Bulk(ns)
 	if err != nil {
 		return err
 	}
 	q := url.Values{"writeSizeLimit": {"unlimited"}, "import": {"true"}, "print": {"silent"}}
-	req, err := db.Request(ctx, http.MethodPut, path.String(), q, client.StreamPayload(io.NopCloser(r)))
+	req, err := db.Request(e.Ctx, http.MethodPut, path.String(), q, client.StreamPayload(io.NopCloser(r)))
 	if err != nil {
 		return err
 	}
-	return db.Call(req, io.Discard)
+	return db.CallWrite(e, req, io.Discard)
 }
 
 // importHere imports what r holds into a file of the data directory.
@@ -201,7 +201,7 @@ func ImportFrom(e *console.Env, flags client.Flags, ns string, force bool, emit 
 		emitted <- err
 		_ = w.CloseWithError(err) // nil ends the body
 	}()
-	err := c.send(e.Ctx, tree.Path{}, ns, r)
+	err := c.send(e, tree.Path{}, ns, r)
 	_ = r.CloseWithError(errImported) // ends emit
 	if from := <-emitted; from != nil && !errors.Is(from, errImported) {
 		return from

@@ -34,7 +34,8 @@ func (c *Client) Write(e *console.Env, method, path string, query url.Values, p 
 	return c.CallWrite(e, r, io.Discard)
 }
 
-// CallWrite is Call for a write. It says on standard error if definitions corrected the write.
+// CallWrite is Call for a write. It says on standard error if definitions corrected the write, or are
+// built because of it.
 func (c *Client) CallWrite(e *console.Env, r *http.Request, w io.Writer) error {
 	header, err := c.call(r, w)
 	if n, bad := strconv.Atoi(header.Get("X-Dogwood-Kept")); err == nil && bad == nil && n > 0 {
@@ -43,6 +44,9 @@ func (c *Client) CallWrite(e *console.Env, r *http.Request, w io.Writer) error {
 			kept = fmt.Sprintf("%d places are kept by definitions", n)
 		}
 		fmt.Fprintln(e.Stderr, kept+"; the write was corrected. See dogwood data explain")
+	}
+	if names := header.Get("X-Dogwood-Building"); err == nil && names != "" {
+		fmt.Fprintf(e.Stderr, "Not ready: %s. Until then their places may lack something. See dogwood data status\n", console.Printable(names))
 	}
 	return err
 }

@@ -59,4 +59,10 @@ Examples:
   dogwood data rollback 7`
 }
 
-func (c *rollbackCommand) Run(e *console.Env) error { return c.Rollback(e, versioned.Data) }
+func (c *rollbackCommand) Run(e *console.Env) error {
+	db, err := c.Rollback(e, versioned.Data)
+	if err != nil {
+		return err
+	}
+	return printUnfinished(e, db)
+}

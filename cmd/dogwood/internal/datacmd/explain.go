@@ -84,6 +84,9 @@ func printFollows(w io.Writer, f *explained.Follows) error {
 	for _, s := range f.Skipped {
 		fmt.Fprintf(w, "%s does not match %s: %s\n", s.By, console.Printable(s.Path), console.Printable(s.Why))
 	}
+	for _, name := range f.Building {
+		fmt.Fprintf(w, "%s is not ready, so less may follow\n", name)
+	}
 	if f.DerivedTotal+f.Kept == 0 {
 		_, err := fmt.Fprintln(w, "nothing follows from this write")
 		return err

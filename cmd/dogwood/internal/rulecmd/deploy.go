@@ -172,4 +172,7 @@ Examples:
   dogwood rules rollback 7`
 }
 
-func (c *rollbackCommand) Run(e *console.Env) error { return c.Rollback(e, versioned.Rules) }
+func (c *rollbackCommand) Run(e *console.Env) error {
+	_, err := c.Rollback(e, versioned.Rules)
+	return err
+}

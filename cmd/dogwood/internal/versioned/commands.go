@@ -79,30 +79,30 @@ type RollbackFlags struct {
 	client.Flags
 }
 
-// Rollback runs the command.
-func (c *RollbackFlags) Rollback(e *console.Env, t Text) error {
+// Rollback runs the command, and returns the client of the server.
+func (c *RollbackFlags) Rollback(e *console.Env, t Text) (*client.Client, error) {
 	db, err := c.Client()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	to, err := c.version(e, db, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := json.Marshal(map[string]any{"version": to, "comment": c.Comment})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := db.Request(e.Ctx, http.MethodPost, t.Place+"/rollback", nil, client.NewPayload(string(body)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var made struct{ Version int64 }
 	if err := t.missing(e.Ctx, db, to, db.Read(r, "answer of the server", &made)); err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(e.Stdout, "The %s of version %d %s in force again%s, as version %d.\n", t.Name, to, t.Is, InDatabase(db), made.Version)
-	return nil
+	return db, nil
 }
 
 // version returns the version that is to be in force.
