@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -137,7 +138,7 @@ func (r *Result) value(name string) float64 {
 
 // MedianOf returns the median of values, which it sorts; 0 if there are none.
 func MedianOf(values []float64) float64 {
-	slices.Sort(values)
+	sort.Slice(values, func(i, j int) bool { return values[i] < values[j] })
 	n := len(values)
 	switch {
 	case n == 0:

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -246,7 +246,7 @@ func (o *order) deliver(i int, keys []string) error {
 			return fmt.Errorf("%s sees post %d again after post %d", roomMember(i), n, o.next[i]-1)
 		}
 	}
-	slices.Sort(numbers)
+	sort.Slice(numbers, func(i, j int) bool { return numbers[i] < numbers[j] })
 	for _, n := range numbers {
 		if n != o.next[i] {
 			return fmt.Errorf("%s sees post %d, others have seen post %d before", roomMember(i), n, o.next[i])

@@ -96,7 +96,7 @@ func (r *run) excessOf(d *Definition, list tree.Path, touched []placed[touched])
 			entries = append(entries, e)
 		}
 	}
-	slices.SortFunc(entries, q.Compare)
+	tree.SortEntries(entries, q.Compare)
 	return d.excess(entries, total-d.N)
 }
 

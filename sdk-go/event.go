@@ -3,6 +3,7 @@ package dogwood
 import (
 	"iter"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -47,7 +48,7 @@ func (q Query) events(before, after tree.Node) []Event {
 	d.compare(before, after)
 	var events []Event
 	for t, list := range d.changed {
-		slices.SortFunc(list, func(a, b child) int { return q.query.Compare(a.Entry, b.Entry) })
+		sort.Slice(list, func(i, j int) bool { return q.query.Compare(list[i].Entry, list[j].Entry) < 0 })
 		for _, c := range list {
 			ref := q.Ref().Child(c.Key)
 			ev := Event{Type: EventType(t), Key: c.Key, Value: Snapshot{ref: ref, node: c.node}}

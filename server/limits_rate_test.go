@@ -81,7 +81,7 @@ func TestRefusalsHaveARate(t *testing.T) {
 		}{
 			{"GET", "/a.json", 200, 0},
 			{"GET", "/a.json", 429, peer.RefusalPause},
-			{"OPTIONS", "*", 429, peer.RefusalPause}, // after which there is another one
+			{"OPTIONS", "*", 429, peer.RefusalPause}, // the next request comes after it
 			{"GET", pathHealth, 200, 0},
 			{"GET", pathReady, 200, peer.RefusalPause}, // though it had none
 			{"GET", pathReady, 200, peer.RefusalPause}, // as it had another one

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
-	"slices"
+	"sort"
 )
 
 // Hash returns the protocol's hash of a node, which clients send with listens
@@ -91,8 +91,8 @@ func (n Node) membersByPriority() []member {
 	}
 	if !sorted { // stable: ties stay in key order
 		priority := func(m member) Node { return Node{m.value(n.text)}.Priority() }
-		slices.SortStableFunc(members, func(a, b member) int {
-			return CompareValues(priority(a), priority(b))
+		sort.SliceStable(members, func(i, j int) bool {
+			return CompareValues(priority(members[i]), priority(members[j])) < 0
 		})
 	}
 	return members

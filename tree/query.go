@@ -216,13 +216,22 @@ func (q Query) Apply(n Node) Node {
 		return n
 	}
 	found, _ := q.window(n, q.unbounded())
-	sort.Slice(found, func(i, j int) bool { return found[i].at.start < found[j].at.start })
+	if len(found) > 1 {
+		sort.Slice(found, func(i, j int) bool { return found[i].at.start < found[j].at.start })
+	}
 	var b Builder
 	b.Priority(n.Priority())
 	for _, c := range found {
 		b.Child(c.Key, Node{c.at.value(n.text)})
 	}
 	return b.Node()
+}
+
+// SortEntries sorts entries by what compare says of two.
+func SortEntries(list []Entry, compare func(a, b Entry) int) {
+	if len(list) > 1 {
+		sort.Slice(list, func(i, j int) bool { return compare(list[i], list[j]) < 0 })
+	}
 }
 
 // A candidate is a child that may be in the window, and where it stands.
@@ -262,7 +271,7 @@ func (q Query) window(n Node, looks *Looks) ([]candidate, error) {
 
 // trim puts the candidates in query order and cuts them to the limit.
 func (q Query) trim(found []candidate) []candidate {
-	if q.Order() != ByKey {
+	if q.Order() != ByKey && len(found) > 1 {
 		sort.Slice(found, func(i, j int) bool { return compareEntries(found[i].Entry, found[j].Entry) < 0 })
 	}
 	return append(found[:0], cut(q, found)...)

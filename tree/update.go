@@ -181,12 +181,6 @@ type ResolvedWrite struct {
 // SortWrites sorts writes by their paths, in the order of [ComparePaths].
 func SortWrites(writes []ResolvedWrite) {
 	if len(writes) > 1 {
-		sort.Sort(byPath(writes))
+		sort.Slice(writes, func(i, j int) bool { return ComparePaths(writes[i].Path, writes[j].Path) < 0 })
 	}
 }
-
-type byPath []ResolvedWrite
-
-func (w byPath) Len() int           { return len(w) }
-func (w byPath) Less(i, j int) bool { return ComparePaths(w[i].Path, w[j].Path) < 0 }
-func (w byPath) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }

@@ -1,8 +1,7 @@
 package metrics
 
 import (
-	"slices"
-	"strings"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/sync/declared"
 )
@@ -25,7 +24,7 @@ func define(kind, name, help string, labels ...string) *family {
 	for i := range labels {
 		f.order = append(f.order, i)
 	}
-	slices.SortFunc(f.order, func(i, j int) int { return strings.Compare(labels[i], labels[j]) })
+	sort.Slice(f.order, func(i, j int) bool { return labels[f.order[i]] < labels[f.order[j]] })
 	families = append(families, f)
 	return f
 }

@@ -166,7 +166,7 @@ func (p *Change) moveWindow(v *view) error {
 			in = append(in, kept(c.entry))
 		}
 	}
-	slices.SortFunc(in, q.Compare)
+	tree.SortEntries(in, q.Compare)
 	next := make([]tree.Entry, 0, len(g.window)+len(in))
 	removed := 0
 	for _, e := range g.window {

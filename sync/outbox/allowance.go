@@ -126,6 +126,25 @@ func (o *Outbox) Share(a *Allowance) {
 	o.waiter.Ready = o.notify
 }
 
+// Copies says that what Take returns is copied before it is sent, as it is for long polls. So what
+// outboxes share otherwise counts for this one.
+func Copies(o *Outbox, yes bool) { o.copies.Store(yes) }
+
+// isOwn reports whether an event is sent as a large text that other outboxes do not share. The
+// event is counted for all of them once, so such a text counts in addition, and there are only as
+// many at a time as there is memory for.
+func isOwn(o *Outbox, it *item) bool {
+	if it.event == nil || it.size <= itemOverhead+maxReady || o.format != Realtime || it.view.Ended() {
+		return false
+	}
+	return o.copies.Load() || !it.event.hasPush(it.view.Tag)
+}
+
+// later is an event as an item whose message is made in its turn.
+func later(o *Outbox, it item) item {
+	return item{view: it.view, make: func() [][]byte { return [][]byte{o.message(&it)} }}
+}
+
 // made makes the messages of an item. ok is false if there is no room for them
 // now: the outbox is notified when there is.
 func (o *Outbox) made(it item) (msgs [][]byte, ok bool) {

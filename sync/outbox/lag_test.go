@@ -305,8 +305,8 @@ func TestRepliesThatFitAgain(t *testing.T) {
 	})
 }
 
-// TestOwnTextsAreBounded: an event counts once for all who wait for it. Texts that they do not
-// share, since each has a tag of its own or copies what it is given, count beside it, and are
+// TestOwnTextsAreBounded: an event counts once for all that wait for it. Texts that they do not
+// share, since each has a tag of its own or copies what it is given, count in addition, and are
 // only made while there is memory.
 func TestOwnTextsAreBounded(t *testing.T) {
 	const size, memory = 1 << 20, 32 << 20

@@ -131,10 +131,6 @@ func New(format Format, maxBytes int, notify func()) *Outbox {
 	return o
 }
 
-// Copies says that what Take returns is copied before it is sent, as it is for long polls. So what
-// outboxes share otherwise counts for this one.
-func Copies(o *Outbox, yes bool) { o.copies.Store(yes) }
-
 // Mark has the client sent what f returns, if it is not nil, each time that it has been given all
 // that waited. f is called with a lock held, so it must not wait. nil ends it: when Mark returns,
 // the former f is not called any more.
@@ -418,21 +414,6 @@ func (o *Outbox) appendMessages(dst [][]byte, it item) (msgs [][]byte, ok bool) 
 		}
 	}
 	return dst, ok
-}
-
-// isOwn reports whether an event is sent as a large text that other outboxes do not share. The
-// event is counted for all of them once, so such a text counts beside it, and there are only as
-// many at a time as there is memory for.
-func isOwn(o *Outbox, it *item) bool {
-	if it.event == nil || it.size <= itemOverhead+maxReady || o.format != Realtime || it.view.Ended() {
-		return false
-	}
-	return o.copies.Load() || !it.event.hasPush(it.view.Tag)
-}
-
-// later is an event as an item whose message is made in its turn.
-func later(o *Outbox, it item) item {
-	return item{view: it.view, make: func() [][]byte { return [][]byte{o.message(&it)} }}
 }
 
 // message returns what a message or an event is sent as, which may be nothing.

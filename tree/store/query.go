@@ -56,7 +56,7 @@ func (rd reader) collect(r row, rest tree.Path, entries []tree.Entry, limit int6
 	if len(entries) == 0 {
 		return tree.Empty, nil
 	}
-	slices.SortFunc(entries, func(a, b tree.Entry) int { return tree.CompareKeys(a.Key, b.Key) })
+	tree.SortEntries(entries, func(a, b tree.Entry) int { return tree.CompareKeys(a.Key, b.Key) })
 	var b tree.Builder
 	b.Priority(r.priorityAt(rest))
 	for _, e := range entries {
@@ -445,7 +445,7 @@ func (w *indexWalk) whole(k []byte) (tree.Entry, error) {
 
 // sort puts entries in the order of the walk.
 func (w *indexWalk) sort(run []tree.Entry) {
-	slices.SortFunc(run, w.query.Compare)
+	tree.SortEntries(run, w.query.Compare)
 	if w.back {
 		slices.Reverse(run)
 	}
@@ -484,6 +484,6 @@ func (rd reader) scan(container uint64, p tree.Path, q tree.Query) ([]tree.Entry
 		}
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, q.Compare)
+	tree.SortEntries(entries, q.Compare)
 	return slices.Clone(q.Cut(entries)), nil
 }

@@ -41,9 +41,8 @@ func (t *NewData) reset(old *Data, writes []tree.ResolvedWrite) {
 			t.values = append(t.values, w)
 		}
 	}
-	byPath := func(a, b tree.ResolvedWrite) int { return strings.Compare(a.Path.Clean(), b.Path.Clean()) }
-	slices.SortFunc(t.values, byPath)
-	slices.SortFunc(t.priorities, byPath)
+	sortByText(t.values)
+	sortByText(t.priorities)
 	t.puts = append(t.puts[:0], 0)
 	for i, w := range t.values {
 		n := t.puts[i]
@@ -375,5 +374,12 @@ func (b *branch) get(p tree.Path) tree.Node {
 			return tree.Empty
 		}
 		p = rest
+	}
+}
+
+// sortByText sorts writes by the texts of their paths.
+func sortByText(writes []tree.ResolvedWrite) {
+	if len(writes) > 1 {
+		sort.Slice(writes, func(i, j int) bool { return writes[i].Path.Clean() < writes[j].Path.Clean() })
 	}
 }
