@@ -95,16 +95,27 @@ func (h *handover) handOver(from, to string) {
 
 // listen says by a hash what the client has now. It may be sent something else first.
 func (h *handover) listen(place string) {
-	hash := ""
-	if n := h.node.Get(tree.MustParsePath(place)); h.rnd.IntN(5) > 0 {
+	n, hash, compound := h.node.Get(tree.MustParsePath(place)), "", ""
+	if h.rnd.IntN(5) > 0 {
 		hash = n.Hash()
-		h.note("listen to %s with %s", place, n.JSON())
-	} else {
-		h.note("listen to %s", place)
 	}
+	if h.rnd.IntN(3) == 0 {
+		if posts, hashes := n.CompoundHash(); len(posts) > 0 {
+			compound = fmt.Sprintf(`,"ch":{"ps":[%s],"hs":[%s]}`, quotedList(posts), quotedList(hashes))
+		}
+	}
+	h.note("listen to %s with %q%s of %s", place, hash, compound, n.JSON())
 	h.request++
 	h.listens[place] = true
-	h.c.send(fmt.Sprintf(`{"r":%d,"a":"q","b":{"p":%q,"h":%q}}`, h.request, place, hash))
+	h.c.send(fmt.Sprintf(`{"r":%d,"a":"q","b":{"p":%q,"h":%q%s}}`, h.request, place, hash, compound))
+}
+
+func quotedList(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = fmt.Sprintf("%q", text)
+	}
+	return strings.Join(quoted, ",")
 }
 
 func (h *handover) unlisten(place string) {
@@ -171,6 +182,15 @@ func (h *handover) apply(f gjson.Result) {
 			h.node = h.node.WithTarget(part, nodeOf(h.t, value.Raw))
 			return true
 		})
+	case "rm":
+		n := h.node.Get(base.Path)
+		for _, m := range data.Array() {
+			merge := tree.RangeMerge{Start: m.Get("s").String(), HasStart: m.Get("s").Exists(), End: m.Get("e").String(), HasEnd: m.Get("e").Exists(), Value: nodeOf(h.t, m.Get("m").Raw)}
+			if n, err = merge.Apply(n); err != nil {
+				h.t.Fatalf("%s: %v", f, err)
+			}
+		}
+		h.node = h.node.WithTarget(base, n)
 	default:
 		h.t.Fatalf("not known: %s", f)
 	}

@@ -91,7 +91,7 @@ func TestUnseenListensAreNotAnswered(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Error(err)
 			}
-			c.send(`{"r":3,"a":"unauth","b":{}}`) // whether it may go on cannot be decided
+			c.send(`{"r":3,"a":"unauth","b":{}}`) // which listens may go on cannot be decided
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

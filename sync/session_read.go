@@ -170,7 +170,7 @@ func (v viewSpec) has(n tree.Node) bool {
 // have ended, or the client may have another identity by then.
 func (s *Session) firstView(l *listen, v viewSpec) [][]byte {
 	placing := s.placing.Load()
-	n, push, known, err := viewOf(l.Listener, v, placing)
+	pushes, whole, err := v.pushes(l.Listener, placing)
 	if err != nil {
 		return s.unseen(l, v.id, err)
 	}
@@ -182,14 +182,10 @@ func (s *Session) firstView(l *listen, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	placing.Answered()
-	whole := false
-	if !known {
-		push, whole = v.lacking(l.Listener, n)
-	}
 	if !v.changes {
 		l.Sent(whole)
 	}
-	return [][]byte{push, wire.AppendOK(nil, v.id, data)}
+	return append(pushes, wire.AppendOK(nil, v.id, data))
 }
 
 // unseen returns the answer to a listen whose view could not be read. One that was cancelled has its
@@ -213,30 +209,33 @@ func (s *Session) unseen(l *listen, id int64, err error) [][]byte {
 	return [][]byte{s.failure(id, err)}
 }
 
-// lacking returns what the client lacks of the view n, and whether that is all of it.
-func (v viewSpec) lacking(l *audience.Listener, n tree.Node) (push []byte, whole bool) {
-	if (v.hash != "" || v.compound != "") && l.IsSure() {
-		if v.has(n) {
-			return nil, false
+// pushes begins to follow a view, and returns the pushes of what the client lacks of it, and whether
+// that is all of it.
+func (v viewSpec) pushes(l *audience.Listener, p *audience.Placing) (list [][]byte, whole bool, err error) {
+	from, placed := p.Read(v.since)
+	switch {
+	case v.changes:
+		return nil, false, l.Begin()
+	case !placed && v.hash == "" && v.compound == "":
+		n, err := l.View()
+		return [][]byte{l.Push(n)}, true, err
+	}
+	s, err := l.ViewSince(from)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case s.Known:
+		return [][]byte{s.Push}, false, nil
+	case s.Sure && s.Push == nil && v.has(s.Node):
+		return nil, false, nil
+	case s.Sure && len(s.Push) <= len(s.Node.Text()):
+		// Ranges come first: SDKs whose copy is not complete make it so with these, and leave out
+		// what comes before.
+		if merges := v.pushMerges(s.Node); merges != nil {
+			return [][]byte{merges, s.Push}, false, nil
 		}
-		if push = v.pushMerges(n); push != nil {
-			return push, false
-		}
 	}
-	return l.Push(n), true
-}
-
-// viewOf begins to follow a view, and reads it unless it is known what the client lacks of it:
-// push says that, nil for nothing.
-func viewOf(l *audience.Listener, v viewSpec, p *audience.Placing) (n tree.Node, push []byte, known bool, err error) {
-	if v.changes {
-		return tree.Empty, nil, true, l.Begin()
-	}
-	if from, ok := p.Read(v.since); ok {
-		return l.ViewSince(from)
-	}
-	n, err = l.View()
-	return n, nil, false, err
+	return [][]byte{l.Push(s.Node)}, true, nil
 }
 
 // readPath reads the path of a request that needs one.

@@ -38,8 +38,6 @@ type Listener struct {
 	grantSlot int // in grant.listeners
 
 	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
-
-	seen uint64 // revision of the view that was read last; of the goroutine that sends
 }
 
 // NewListener returns a listener that is not attached yet. onRevoke is called with the lock

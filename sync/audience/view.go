@@ -31,7 +31,6 @@ func (l *Listener) look(f func(v viewing, brief bool) error) error {
 		return err
 	}
 	defer v.tx.Rollback()
-	l.seen = v.tx.Revision()
 	v.tx.Hold = l.out.Hold
 	err = l.inTurn(func(brief bool) (err error) {
 		v.tx.Brief(brief)

@@ -7,12 +7,12 @@ import (
 )
 
 // A client that ends a listen keeps what it was sent of it, and may hand that on to other listens
-// of the same place: the SDKs listen to /a/b, and then end the listen of /a. Events of the view that
-// wait are not sent, and what is written after its end is not, either. So the client may have the
-// first of two changes that cancel each other out. There are views that must not rest on that:
+// of the same place: the SDKs listen to /a/b, and then end the listen of /a. Events that waited
+// are not sent, and there are none of later writes. So the client may have the first of two
+// changes that cancel each other out. There are views that must not rest on that:
 //
-//   - A view that is made later, and that the client says by a hash that it has. It may have
-//     computed that hash before it got the first of the changes. Doubt tells.
+//   - A view that is made later, if the client says by a hash that it has it. It may have computed
+//     that hash before it got the first of the changes. Doubt tells.
 //   - A view that was made while older events of the other one waited behind it. All of them together
 //     end with the same state. If some of them are left out, the view is sent again.
 
@@ -45,7 +45,7 @@ func Leave(o *Outbox) {
 	o.mu.Unlock()
 }
 
-// End ends a view. Its items that wait are not sent. revision is that of the last commit whose events
+// End ends a view. Its events that wait are not sent. revision is that of the last commit whose events
 // were queued.
 func End(o *Outbox, v *View, revision uint64) {
 	o.mu.Lock()
@@ -106,8 +106,8 @@ func doubtAll(o *Outbox, v *View) {
 	}
 }
 
-// restsOn reports whether the client has v only if it is sent all that waits of another view. A view
-// without a tag gave way if that has none, either, and is above it.
+// restsOn reports whether the client has v only if it is sent all that waits of another view. The
+// events of a view without a tag gave way to one above it.
 func (v *View) restsOn(other *View) bool {
 	gaveWay := v.pushed && other.Tag == 0 && covers(v.Path, v.Tag, other.Path, other.Tag)
 	return !gaveWay && meet(v.Path, v.Tag, other.Path, other.Tag)
@@ -124,8 +124,8 @@ func covers(p tree.Path, tag int64, other tree.Path, otherTag int64) bool {
 	return tag == otherTag && p == other || tag == 0 && p.Contains(other)
 }
 
-// rest notes that a view is made in front of older items of others. An item of one that has ended will
-// not be sent, so the view is not to rest on that at all. mu is held.
+// rest notes that a view is made in front of older items of others. Items of those that have ended
+// will not be sent, so the view is not to rest on them at all. mu is held.
 func rest(o *Outbox, v *View) {
 	if o.items.Len() == 0 || o.leaving || o.format != Realtime {
 		return
@@ -188,9 +188,9 @@ func Doubt(o *Outbox, v *View) (since uint64, doubt bool) {
 	return since, doubt
 }
 
-// Overtake says that the value at p is about to be sent, in front of what is queued. Older events
-// of views there give way to whole views: clients that keep the value would show it, then an older one,
-// and then the value again.
+// Overtake says that the value at p is about to be sent, in front of what is queued. Older events at
+// that place give way to views, or clients that keep the value would show it, then an older
+// one, and then the value again.
 func Overtake(o *Outbox, p tree.Path) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
