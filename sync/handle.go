@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/trace"
 	"github.com/dogwooddb/dogwood/sync/wire"
 )
@@ -149,6 +150,10 @@ func (s *Session) Expire(why *fault.TokenError) {
 func (s *Session) Close() {
 	s.db.watchers.Tell(trace.Operation{Name: trace.OpDisconnect})
 	s.out.Mark(nil) // what is written from now on is not sent
+	outbox.Leave(s.out)
+	for l := range s.listens.all() {
+		l.answered.Store(true) // one whose view was not sent has no answer
+	}
 	s.db.audience.End(s.listeners())
 	s.listens = listenSet{}
 	clear(s.windows)

@@ -81,3 +81,36 @@ func TestGivenUpRequestsAreNotAnswered(t *testing.T) {
 		})
 	}
 }
+
+// TestUnseenListensAreNotAnswered: a listen whose view was not sent when its connection ends has no
+// answer. An ok would say that there is nothing. The client listens again where it comes back.
+func TestUnseenListensAreNotAnswered(t *testing.T) {
+	for name, end := range map[string]func(db *Database, c *client){
+		"the session ends": func(_ *Database, c *client) { c.session.Close() },
+		"the database closes": func(db *Database, c *client) {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+			c.send(`{"r":3,"a":"unauth","b":{}}`) // which listens may go on cannot be decided
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := Open(Options{Rules: parseRules(t, `{"rules":{".read":"auth != null"}}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set(t, db, "/text", `"hello"`)
+			c := connect(t, db, "ana", 0)
+			c.send(`{"r":1,"a":"auth","b":{"cred":"user ana"}}`)
+			c.send(`{"r":2,"a":"q","b":{"p":"/text","h":""}}`)
+			end(db, c)
+			if got := strings.Join(c.frames(), "\n"); strings.Contains(got, `"r":2`) || strings.Contains(got, `"a":"c"`) {
+				t.Errorf("answers: %s", got)
+			}
+			c.session.Close()
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

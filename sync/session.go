@@ -131,8 +131,9 @@ type sessionListens struct {
 // A listen is a listener with what it counts for in its session.
 type listen struct {
 	*audience.Listener
-	key  listenKey
-	size int
+	key      listenKey
+	size     int
+	answered atomic.Bool // the request, or it is not to be
 }
 
 // A listenKey identifies a listen of a connection (protocol §5.1).

@@ -93,18 +93,22 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	s.stop(key)
 	read := v.read(s.as())
 	read.Quota = s.quota
-	path, raw := v.path, v.raw // not v, which holds what is of no use after the first view
+	path, raw, id := v.path, v.raw, v.id // not v, which holds what is of no use after the first view
 	// The listen counts for its filter, also while its view waits to be sent.
 	l := &listen{key: key, size: len(path.Clean()) + len(raw) + query.Size(v.query)}
-	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { cancelled(s, path, raw, why) })
+	l.Listener = s.db.audience.NewListener(read, s.out, v.tag, func(why error) { cancelled(s, l, id, raw, why) })
 	if err := s.roomFor(l); err != nil {
 		return err
 	}
-	if err := l.Attach(ctx); err != nil {
-		return err
+	if err = l.Attach(ctx); err == nil {
+		if err = s.fits(l); err != nil { // it weighs more than was known before
+			l.Close()
+		}
 	}
-	if err := s.fits(l); err != nil { // it weighs more than was known before
-		l.Close()
+	if err != nil && l.answered.Swap(true) {
+		return nil // it was cancelled in between
+	}
+	if err != nil {
 		return err
 	}
 	s.listens.add(l)
@@ -113,7 +117,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	if r.Body.Placed && s.placing.Load() == nil {
 		tellPositions(s)
 	}
-	l.Show(v.size()-query.Size(v.query), func() [][]byte { return s.firstView(l.Listener, v) })
+	l.Show(v.size()-query.Size(v.query), func() [][]byte { return s.firstView(l, v) })
 	return nil
 }
 
@@ -126,8 +130,13 @@ func tellPositions(s *Session) {
 }
 
 // cancelled tells the client that its listen has ended, and why unless it is that permission
-// was lost.
-func cancelled(s *Session, p tree.Path, query string, why error) {
+// was lost. If the view was not sent yet, that is the answer to the listen. With an ok in its
+// place, the SDKs would take it that there is nothing.
+func cancelled(s *Session, l *listen, id int64, query string, why error) {
+	if !l.answered.Swap(true) {
+		s.reply(s.failure(id, why))
+		return
+	}
 	var queries []string
 	if query != "" {
 		queries = []string{query}
@@ -137,11 +146,11 @@ func cancelled(s *Session, p tree.Path, query string, why error) {
 		s.reached(limit.Bound)
 	}
 	if limit == nil && !errors.As(why, new(*fault.UnboundedError)) && !errors.As(why, new(*tree.LooksError)) {
-		s.reply(wire.AppendCancel(nil, p.Clean(), queries))
+		s.reply(wire.AppendCancel(nil, l.key.path.Clean(), queries))
 		return
 	}
 	status, text := fault.Status(why)
-	s.reply(wire.AppendCancelBecause(nil, p.Clean(), queries, status, text))
+	s.reply(wire.AppendCancelBecause(nil, l.key.path.Clean(), queries, status, text))
 }
 
 // has reports whether the client already has the view n. The JS SDK leaves the
@@ -158,48 +167,74 @@ func (v viewSpec) has(n tree.Node) bool {
 //
 // It runs on the goroutine that sends, long after the request. The listen may
 // have ended, or the client may have another identity by then.
-func (s *Session) firstView(l *audience.Listener, v viewSpec) [][]byte {
+func (s *Session) firstView(l *listen, v viewSpec) [][]byte {
 	placing := s.placing.Load()
-	n, push, known, err := viewOf(l, v, placing)
-	switch {
-	case errors.Is(err, audience.ErrGone):
-		return [][]byte{wire.AppendOK(nil, v.id, wire.DataNone)}
-	case errors.Is(err, fault.ErrBusy): // the client listens again where it comes back
-		l.Close()
-		s.out.Shut(err)
+	pushes, whole, err := v.pushes(l.Listener, placing)
+	if err != nil {
+		return s.unseen(l, v.id, err)
+	}
+	if l.answered.Swap(true) { // meanwhile
 		return nil
-	case err != nil:
-		l.Close()
-		if s.leaves(err) {
-			return nil
-		}
-		return [][]byte{s.failure(v.id, err)}
 	}
 	data := wire.DataNone
 	if !v.query.IsAll() && !s.db.access.Declared(s.db.Rules(), v.path, v.query) {
 		data = wire.DataNoIndex
 	}
-	reply := wire.AppendOK(nil, v.id, data)
 	placing.Answered()
-	if push == nil && !known && !v.has(n) {
-		if push = v.pushMerges(n); push == nil {
-			push = l.Push(n)
-		}
+	if !v.changes {
+		l.Sent(whole)
 	}
-	return [][]byte{push, reply}
+	return append(pushes, wire.AppendOK(nil, v.id, data))
 }
 
-// viewOf begins to follow a view, and reads it unless it is known what the client lacks of it:
-// push says that, nil for nothing.
-func viewOf(l *audience.Listener, v viewSpec, p *audience.Placing) (n tree.Node, push []byte, known bool, err error) {
-	if v.changes {
-		return tree.Empty, nil, true, l.Begin()
+// unseen returns the answer to a listen whose view could not be read. One that was cancelled has its
+// answer. One that ends with its connection gets none: the client listens again where it comes back.
+func (s *Session) unseen(l *listen, id int64, err error) [][]byte {
+	gone := errors.Is(err, audience.ErrGone)
+	if !gone {
+		l.Close()
 	}
-	if from, ok := p.Read(v.since); ok {
-		return l.ViewSince(from)
+	switch {
+	case l.answered.Swap(true), gone && s.out.Closing() != nil:
+		return nil
+	case gone: // the client has ended it
+		return [][]byte{wire.AppendOK(nil, id, wire.DataNone)}
+	case errors.Is(err, fault.ErrBusy):
+		s.out.Shut(err)
+		return nil
+	case s.leaves(err):
+		return nil
 	}
-	n, err = l.View()
-	return n, nil, false, err
+	return [][]byte{s.failure(id, err)}
+}
+
+// pushes begins to follow a view, and returns the pushes of what the client lacks of it, and whether
+// that is all of it.
+func (v viewSpec) pushes(l *audience.Listener, p *audience.Placing) (list [][]byte, whole bool, err error) {
+	from, placed := p.Read(v.since)
+	switch {
+	case v.changes:
+		return nil, false, l.Begin()
+	case !placed && v.hash == "" && v.compound == "":
+		n, err := l.View()
+		return [][]byte{l.Push(n)}, true, err
+	}
+	s, err := l.ViewSince(from)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case s.Known:
+		return [][]byte{s.Push}, false, nil
+	case s.Sure && s.Push == nil && v.has(s.Node):
+		return nil, false, nil
+	case s.Sure && len(s.Push) <= len(s.Node.Text()):
+		// Ranges come first: SDKs whose copy is not complete make it so with these, and leave out
+		// what comes before.
+		if merges := v.pushMerges(s.Node); merges != nil {
+			return [][]byte{merges, s.Push}, false, nil
+		}
+	}
+	return [][]byte{l.Push(s.Node)}, true, nil
 }
 
 // readPath reads the path of a request that needs one.
@@ -284,10 +319,10 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 	conditional := r.Body.HasHash
 	answerRead(s, v, func(read Read) ([]byte, error) {
 		n, err := s.db.Get(ctx, read)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case conditional:
+		}
+		if conditional {
 			return v.gotIf(n), nil
 		}
 		return wire.AppendOK(nil, v.id, n.JSON()), nil

@@ -9,32 +9,86 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// ViewSince is View for a client that has all of the view up to a position. If it is known what
-// has changed since, and that is less than the view, ok is true, and push says it; nil: nothing.
-func (l *Listener) ViewSince(from resume.Position) (n tree.Node, push []byte, ok bool, err error) {
-	l.audience.host.History.Reach(from, l.audience.revision.Load())
+// A Sight is a view, and what its client lacks of it.
+type Sight struct {
+	Node  tree.Node // of a view that is Known it may not have been read
+	Push  []byte    // of what the client lacks in addition to what it says that it lacks; nil: nothing
+	Known bool      // Push is all that it lacks
+	Sure  bool      // if it has Push, it has what it says that it has
+}
+
+// ViewSince is View for a client that says what it has: all of the view up to a position (nowhere: it
+// does not say that), or what has some hash.
+//
+// If it is known what has changed since the position, and that is less than the view, that is what
+// the client lacks. A client that has ended other listens of the same place may have something
+// else than the hash says where the view has changed since then.
+func (l *Listener) ViewSince(from resume.Position) (s Sight, err error) {
+	l.reach(from)
 	err = l.look(func(v viewing, brief bool) (err error) {
-		var e *outbox.Event
-		e, ok, err = l.since(v, from, brief)
+		s = Sight{}
+		e, ok := (*outbox.Event)(nil), false
+		if from.Revision > 0 {
+			e, ok, err = l.since(v, from, brief)
+		}
 		switch {
 		case err != nil:
 			return err
 		case !ok:
-			n, err = l.text(v, brief)
-			return err
+			s.Node, err = l.text(v, brief)
 		case e == nil:
+			s.Known = true
 			return nil
+		default:
+			e.Measure()
+			less := e.Size() - eventHead
+			s.Node, err = l.textOf(v, int64(less))
+			if s.Known = errors.Is(err, store.ErrTooBig) || err == nil && len(s.Node.Text()) > less; s.Known {
+				s.Push = e.Push(l.shown.Tag)
+				return nil
+			}
 		}
-		e.Measure()
-		less := e.Size() - eventHead
-		n, err = l.textOf(v, int64(less))
-		if ok = errors.Is(err, store.ErrTooBig) || err == nil && len(n.Text()) > less; ok {
-			push, err = e.Push(l.shown.Tag), nil
+		if err == nil {
+			s.Push, s.Sure, err = l.doubted(v, brief)
 		}
 		return err
 	})
-	return n, push, ok, err
+	return s, err
 }
+
+// reach reads what ViewSince may ask the history.
+func (l *Listener) reach(from resume.Position) {
+	h, revision := l.audience.host.History, l.audience.revision.Load()
+	if h == nil {
+		return
+	}
+	if from.Revision > 0 {
+		h.Reach(from, revision)
+	}
+	if since, doubt := outbox.Doubt(l.out, &l.shown); doubt {
+		h.Reach(h.Position(since), revision)
+	}
+}
+
+// doubted returns the push of what a client may have something else of than it says.
+func (l *Listener) doubted(v viewing, brief bool) (push []byte, sure bool, err error) {
+	since, doubt := outbox.Doubt(l.out, &l.shown)
+	switch {
+	case !doubt, since >= v.tx.Revision():
+		return nil, true, nil
+	case since == 0, l.audience.host.History == nil:
+		return nil, false, nil
+	}
+	e, sure, err := l.since(v, l.audience.host.History.Position(since), brief)
+	if e != nil {
+		e.Measure()
+		push = e.Push(l.shown.Tag)
+	}
+	return push, sure, err
+}
+
+// Sent says that the client is about to be sent what it lacks of the view; whole is that it is all of it.
+func (l *Listener) Sent(whole bool) { outbox.Answered(l.out, &l.shown, whole) }
 
 // eventHead is about how long a push is without its data.
 const eventHead = 64

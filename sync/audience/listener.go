@@ -153,7 +153,7 @@ func (a *Audience) End(listeners iter.Seq[*Listener]) {
 
 // remove ends a listen that goes on. the lock is held.
 func (a *Audience) remove(l *Listener) {
-	l.shown.End()
+	outbox.End(l.out, &l.shown, a.revision.Load())
 	a.grants.leave(l)
 	a.hub.remove(l)
 	l.read.Quota.Give(l.read.Path, l.read.Query)

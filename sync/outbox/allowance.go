@@ -271,6 +271,7 @@ func (o *Outbox) back(it item) {
 		return
 	}
 	o.waits.untake(&it)
+	o.taken--
 	o.items.PushFront(it)
 	o.bytes += int(it.size)
 }

@@ -43,7 +43,7 @@ func TestNoticeIsBounded(t *testing.T) {
 		}
 	}
 	push(1, "x")
-	v.End()
+	End(o, v, 0)
 	if got := o.Take(1 << 20); len(got) > 0 {
 		t.Errorf("after the end of the view: %q", got)
 	}

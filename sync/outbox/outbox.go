@@ -60,6 +60,11 @@ type Outbox struct {
 	making    int64        // of memory, by the item whose messages are made
 	attempt   attempt      // at the item whose messages are made
 	giveUp    func()       // ends the wait for a place; nil: there is none
+
+	taken   uint64        // items so far
+	left    []leftView    // whose clients may have something else than they say
+	resting []restingView // that may have to be sent again
+	leaving bool          // the client is, so these are not needed any more
 }
 
 // An item is one thing to send: a message, an event for a listener, or a
@@ -72,6 +77,7 @@ type item struct {
 	size    int32
 	counted bool // of what the allowance has for slow clients
 	brief   bool // make can be tried in a place of brief reads
+	dropped bool // it is an event of a view that had ended when it was taken
 }
 
 // A View is a listener as its Outbox sees it. It gets no events before its Outbox resumes
@@ -84,14 +90,14 @@ type View struct {
 	Marks  *resume.Marks // of an event stream; nil: its events have no ids
 	Notice *Notice       // of an event stream: what its client is told in place of events; nil: events
 
-	ended atomic.Bool
-	live  bool // it is sent events; guarded by the outbox's mu
+	ended    atomic.Bool
+	live     bool // it is sent events; guarded by the outbox's mu, as are the next three
+	told     bool // it was live, and nothing of it was left out since its end
+	answered bool // its first messages were made
+	pushed   bool // they brought all of it
 
 	Children bool // of an event stream: it selects children, so a leaf is shown as null
 }
-
-// End drops the events that are queued for a view.
-func (v *View) End() { v.ended.Store(true) }
 
 // Ended reports whether the view has ended.
 func (v *View) Ended() bool { return v.ended.Load() }
@@ -268,15 +274,16 @@ func (o *Outbox) replaceEvents(of func(*View) bool) {
 // sent before what is queued. Clients keep one tree for all listens without a
 // tag, so what is queued for those below is now older than what the view brings
 // there, and gives way to views, too. What is queued for those above does no
-// harm: it ends with the state of the view.
+// harm: it ends with the state of the view, or the view is sent again (leaveOut).
 func (o *Outbox) Resume(v *View) {
 	o.mu.Lock()
-	v.live = true
+	v.live, v.told = true, true
 	if v.Tag == 0 && o.format == Realtime {
 		o.replaceEvents(func(other *View) bool {
 			return other.Tag == 0 && other != v && v.Path.Contains(other.Path)
 		})
 	}
+	rest(o, v)
 	o.mu.Unlock()
 }
 
@@ -339,6 +346,7 @@ func (o *Outbox) TakeReady(dst [][]byte, max int) (msgs [][]byte, more bool) {
 	if o.items.Len() > 0 {
 		return dst, true
 	}
+	o.resting = nil
 	if msg := marked(o); msg != nil {
 		dst = append(dst, msg)
 	}
@@ -357,6 +365,7 @@ func (o *Outbox) pop() (item, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.items.Len() == 0 {
+		o.resting = nil // all that they rest on was taken
 		msg := marked(o)
 		return item{message: msg}, msg != nil
 	}
@@ -370,7 +379,16 @@ func (o *Outbox) pop() (item, bool) {
 func next(o *Outbox) item {
 	it := o.items.Pop()
 	o.bytes -= int(it.size)
-	if v := it.view; v != nil && it.event == nil && it.make == nil && !v.Ended() {
+	o.taken++
+	if len(o.resting) > 0 {
+		forgetRested(o)
+	}
+	switch v := it.view; {
+	case v == nil:
+	case v.Ended():
+		it.dropped = true
+		leaveOut(o, v)
+	case it.event == nil && it.make == nil:
 		it.message = v.Notice.take()
 	}
 	return it
@@ -399,7 +417,7 @@ func (o *Outbox) message(it *item) []byte {
 	switch {
 	case it.event == nil:
 		return it.message
-	case it.view.Ended():
+	case it.dropped:
 		return nil
 	case o.format == EventStream:
 		return it.event.Block(it.view)
@@ -457,6 +475,7 @@ func (o *Outbox) Close() {
 	})
 	o.items.emptied()
 	o.items, o.bytes = itemQueue{}, 0
+	o.leaving, o.left, o.resting = true, nil, nil
 	o.room.Broadcast()
 	if o.giveUp != nil {
 		o.giveUp()
