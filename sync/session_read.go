@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
@@ -321,6 +322,9 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		n, err := s.db.Get(ctx, read)
 		if err != nil {
 			return nil, err
+		}
+		if v.query.IsAll() {
+			outbox.Overtake(s.out, v.path)
 		}
 		if conditional {
 			return v.gotIf(n), nil

@@ -187,3 +187,12 @@ func Doubt(o *Outbox, v *View) (since uint64, doubt bool) {
 	}
 	return since, doubt
 }
+
+// Overtake says that the value at p is about to be sent, in front of what is queued. Older events at
+// that place give way to views, or clients that keep the value would show it, then an older
+// one, and then the value again.
+func Overtake(o *Outbox, p tree.Path) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.replaceEvents(func(v *View) bool { return v.Tag == 0 && p.Contains(v.Path) })
+}
