@@ -13,7 +13,6 @@ import (
 // Texts that clients see beside those of package wire. They are those of REST
 // (REST §8), as the protocol recommends (protocol §6.1).
 const (
-	textTooDeep     = "Path exceeds the maximum depth (32)"
 	textIncrement   = "Invalid data; increment leaves the range of a number"
 	textBadJSON     = "Invalid data; couldn't parse JSON object, array, or value."
 	textBadObject   = "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?"
@@ -77,7 +76,7 @@ func statusOf(err error) (status, text string) {
 	}{
 		{ErrDenied, wire.StatusPermissionDenied, wire.TextPermissionDenied},
 		{tree.ErrInvalidPath, wire.StatusInvalidParameters, wire.TextInvalidPath},
-		{tree.ErrTooDeep, wire.StatusInvalidParameters, textTooDeep},
+		{tree.ErrTooDeep, wire.StatusInvalidParameters, wire.TextTooDeep},
 		{tree.ErrPriority, wire.StatusInvalidParameters, "Invalid data; " + tree.ErrPriority.Error()},
 		{tree.ErrIncrement, wire.StatusInvalidParameters, textIncrement},
 		{ErrTooBig, wire.StatusTooBig, TextReadTooBig},
@@ -107,7 +106,7 @@ func parseStatus(e *tree.ParseError) (status, text string) {
 	case tree.BadServerValue:
 		return status, textBadValue
 	case tree.TooDeep:
-		return status, textTooDeep
+		return status, wire.TextTooDeep
 	case tree.BadPriority, tree.BadValue, tree.BadUpdatePath:
 		return status, "Invalid data; " + e.Msg
 	case tree.TooLong:

@@ -138,6 +138,7 @@ const (
 	TextPermissionDenied = "Permission denied"                       // StatusPermissionDenied (protocol §13)
 	TextInvalidPath      = "Invalid token in path"                   // StatusInvalidParameters (protocol §4)
 	TextDataStale        = "Transaction hash does not match"         // StatusDataStale (protocol §8.2)
+	TextTooDeep          = "Path exceeds the maximum depth (32)"     // StatusInvalidParameters (protocol §6.1)
 	TextUnknownAction    = "Unknown action"                          // StatusError (protocol §4)
 	TextInvalidToken     = "Could not parse auth token."             // StatusInvalidToken (protocol §9)
 	TextExpiredToken     = "Auth token is expired."                  // StatusExpiredToken (protocol §9)

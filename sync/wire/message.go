@@ -106,6 +106,9 @@ func (e *envelope) read(text string) error {
 	msg := "not JSON"
 	switch {
 	case jsontext.IsDeep(text, maxNesting):
+		if id, ok := idOf(text[start:]); ok {
+			return &FormatError{ID: id, Msg: TextTooDeep}
+		}
 		msg = fmt.Sprintf("more than %d levels", maxNesting)
 	case !utf8.ValidString(text):
 		msg = "not UTF-8"
@@ -113,6 +116,28 @@ func (e *envelope) read(text string) error {
 		msg = "not an object"
 	}
 	return &FormatError{ID: -1, Msg: msg}
+}
+
+// idOf finds the id of a request that is not read otherwise, and may be no JSON.
+func idOf(text string) (id int64, ok bool) {
+	var kind, data, raw string
+	for key, value := range membersOf(text) {
+		switch key {
+		case "t":
+			kind = value
+		case "d":
+			data = value
+		}
+	}
+	if kind != `"d"` || !isObject(data) {
+		return 0, false
+	}
+	for key, value := range membersOf(data) {
+		if key == "r" {
+			raw = value
+		}
+	}
+	return parseInt(raw, 0)
 }
 
 // endsAt reports whether only white space is left of a text.

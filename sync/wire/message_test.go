@@ -192,14 +192,45 @@ func TestParseMessageNesting(t *testing.T) {
 	}
 	for _, text := range deep {
 		_, err := ParseMessage(text)
-		if err == nil || !strings.Contains(err.Error(), "more than 100 levels") {
-			t.Errorf("ParseMessage(%.20s…) = %v, want too many levels", text, err)
+		want := &FormatError{ID: -1, Msg: "more than 100 levels"}
+		if strings.HasPrefix(text, head) {
+			want = &FormatError{ID: 1, Msg: TextTooDeep}
+		}
+		if format := (*FormatError)(nil); !errors.As(err, &format) || *format != *want {
+			t.Errorf("ParseMessage(%.20s…) = %v, want %v", text, err, want)
 		}
 	}
 	// Brackets in strings and side by side are not levels.
 	for _, data := range []string{`"` + strings.Repeat(`[{\"`, 1000) + `"`, `[` + strings.Repeat(`[{}],`, 1000) + `0]`} {
 		if _, err := ParseMessage(head + data + tail); err != nil {
 			t.Errorf("ParseMessage(…%.20s…): %v", data, err)
+		}
+	}
+}
+
+// TestIDOfDeepMessages: a message that is too deep is answered if the id of its request is found,
+// whatever else is wrong with it.
+func TestIDOfDeepMessages(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
+	for text, want := range map[string]int64{
+		` {"d":{"b":{"d":` + deep + `},"a":"p","r":7} , "t":"d"}`:              7,
+		`{"t":"d","d":{"r":7,"r":8,"b":` + deep + `}}`:                         8,
+		`{"t":"d","d":{"b":{"r":5,"d":` + deep + `},"r":9}} behind`:            9,
+		`{"t":"d","d":{"b":` + deep + `}}`:                                     -1,
+		`{"t":"d","d":{"r":-1,"b":` + deep + `}}`:                              -1,
+		`{"t":"d","d":{"r":"1","b":` + deep + `}}`:                             -1,
+		`{"t":"c","d":{"r":1,"b":` + deep + `}}`:                               -1,
+		`{"t":"d","d":[` + deep + `],"r":1}`:                                   -1,
+		`{"t":"d","d":{"r":1,"b":` + strings.Repeat(`{"a":`, 200):              1,
+		`{"d":{"b":` + deep + `,"r":4},"t":"d","x`:                             4,
+		`{"d":{"b":` + deep + `,"r":4},"t":"d","x":`:                           4,
+		`{"d":{"b":` + deep + `,"r":4},"t":"d","x"`:                            4,
+		`{"d":{"b":` + deep + `,"r":4},"t":`:                                   -1,
+		`{"d":{"b":` + deep + `,"r":` + strings.Repeat("9", 30) + `},"t":"d"}`: -1,
+	} {
+		_, err := ParseMessage(text)
+		if format := (*FormatError)(nil); !errors.As(err, &format) || format.ID != want {
+			t.Errorf("ParseMessage(%.30s…%.30s) = %v, want the id %d", text, text[max(0, len(text)-30):], err, want)
 		}
 	}
 }
