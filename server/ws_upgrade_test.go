@@ -187,6 +187,36 @@ func TestUpgradeRefused(t *testing.T) {
 	overSocket.do("s", `{"c":{}}`)
 }
 
+// TestUpgradeAfterRefusals: another socket for the session, which is refused, does not disturb the
+// first one, before it has taken over and after.
+func TestUpgradeAfterRefusals(t *testing.T) {
+	n := onSocket(t, Options{Dev: true})
+	b := n.browser()
+	id := b.start("")
+	b.want(ask(1, "o", `{"p":"/gone","d":true}`), okReply(1, `""`))
+	c := n.websocket("&s=" + id)
+	c.want(switchOver)
+	refused := func() {
+		t.Helper()
+		other := n.websocket("&s=" + id)
+		other.want(`{"t":"c","d":{"t":"r","d":"db.localhost"}}`)
+		other.wantClose(websocket.CloseNormalClosure)
+	}
+	refused()
+	c.send(switchOver)
+	for r := <-b.hold(endOfPoll); !r.closes; {
+		r = b.fetch(b.query())
+	}
+	refused()
+	c.r = 100
+	c.do("s", `{"c":{}}`)
+	if got := n.value("/gone"); got != "null" {
+		t.Errorf("/gone = %s while the client is there", got)
+	}
+	c.ws.Close()
+	n.wantValue("/gone", "true")
+}
+
 // TestUpgradeLost: a client that relies on a socket does not come back to the
 // poll.
 func TestUpgradeLost(t *testing.T) {

@@ -229,9 +229,13 @@ func (c *conn) move() bool {
 }
 
 // lost is called when socket s has ended. If the client did not rely on it yet
-// the conn goes on without it.
+// the conn goes on without it. If it has another socket, s was refused.
 func (c *conn) lost(s *socket, relied bool, reason closeReason) {
 	c.mu.Lock()
+	if has := c.sock.Load(); has != nil && has != s {
+		c.mu.Unlock()
+		return
+	}
 	spare := !relied && c.poll.Load() != nil && !isClosed(c.moved)
 	if spare {
 		c.sock.Store(nil)

@@ -14,8 +14,9 @@ import (
 // outlives the conn for a while, to tell the client to stop asking.
 //
 // up is held while pieces are put together and their messages handled, which
-// may wait for the database; mu never waits. A request that only asks for
-// messages takes mu alone, so answers go out while a message is being handled.
+// may wait for the database; so may the making of answers, for which taking is
+// held. mu never waits. A request that only asks for messages does not take up, so
+// answers go out while a message is being handled. Lock order: taking, then mu.
 //
 // Every response has a number, and the client runs them in order. A response
 // that is lost cannot be sent again, since the outbox has given up its
@@ -34,12 +35,15 @@ type poll struct {
 	stall  *time.Timer // for due
 	ended  bool        // the client has said that this is all
 
+	taking sync.Mutex // held while messages are taken from the outbox and made a response
+
 	mu        sync.Mutex
 	turns     int          // requests that are being answered
 	waiting   *pollRequest // the one that waits for something to say
 	newest    int64        // the highest serial number of a request
 	responses int          // how many have been numbered
 	answered  [2]int64
+	answering int64  // the serial number of the request for which messages are taken, -1 for none
 	moving    bool   // the next response is the last one, then the socket takes over
 	lost      bool   // a response did not arrive, so the client waits in vain
 	over      bool   // this is not the conn's transport any more
@@ -50,12 +54,13 @@ type poll struct {
 
 func newPoll(c *conn, callback wire.CallbackID) *poll {
 	p := &poll{
-		c:        c,
-		id:       rand.Text(),
-		password: rand.Text(),
-		callback: callback,
-		woken:    make(chan struct{}, 1),
-		answered: [2]int64{-1, -1},
+		c:         c,
+		id:        rand.Text(),
+		password:  rand.Text(),
+		callback:  callback,
+		woken:     make(chan struct{}, 1),
+		answered:  [2]int64{-1, -1},
+		answering: -1,
 	}
 	p.pieces.MaxBytes = c.rt.maxMessage()
 	p.held.Of = c.rt.opts.Peers.Resources(c.peer).Bodies
@@ -94,6 +99,10 @@ func (p *poll) end(reason closeReason) {
 		p.forgetPieces()
 		p.up.Unlock()
 	}
+	takes := p.taking.TryLock() // otherwise the request that has it brings what it takes
+	if takes {
+		defer p.taking.Unlock()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -103,7 +112,7 @@ func (p *poll) end(reason closeReason) {
 	if reason.code == 0 {
 		p.lost = true
 	}
-	if !p.lost {
+	if takes && !p.lost {
 		p.last = p.rest()
 	}
 	p.c.out.Close()
@@ -155,31 +164,49 @@ const PollBatch = 256 << 10
 
 // take returns the response to a request, nil if there is nothing to say.
 func (p *poll) take(t *pollRequest) []byte {
+	p.taking.Lock()
+	defer p.taking.Unlock()
+	var msgs [][]byte
+	if p.answers(t) {
+		msgs = p.c.out.Take(PollBatch)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
+	p.answering = -1
+	switch {
+	case p.over:
+		if len(msgs) > 0 && !p.lost { // it ended meanwhile
+			p.last = p.number(msgs)
+		}
 		return p.stopAsking()
-	}
-	if p.lost {
+	case p.lost:
 		return nil
-	}
-	msgs := p.c.out.Take(PollBatch)
-	if p.moving {
+	case p.moving:
 		return p.handOver(msgs)
-	}
-	if len(msgs) == 0 {
+	case len(msgs) == 0:
 		return nil
 	}
 	p.answered[0], p.answered[1] = t.serial, p.answered[0]
 	return p.number(msgs)
 }
 
+// answers reports whether messages are to be taken for a request, and notes it.
+func (p *poll) answers(t *pollRequest) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || p.lost {
+		return false
+	}
+	p.answering = t.serial
+	return true
+}
+
 // isAnswered reports whether a request with this serial number got a response
-// with messages. That it comes again, which is what browsers do by themselves
-// when the network fails, means that the response was lost. It is not kept; the
-// client has to connect anew.
+// with messages, or may be about to. That it comes again, which is what browsers do by
+// themselves when the network fails, means that the response was lost. It is not kept;
+// the client has to connect anew.
 func (p *poll) isAnswered(serial int64) bool {
-	return serial == p.answered[0] || serial == p.answered[1]
+	return serial == p.answered[0] || serial == p.answered[1] || serial == p.answering
 }
 
 // number makes messages the next response.

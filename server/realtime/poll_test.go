@@ -62,6 +62,81 @@ func TestOvertakenPollIsNotHeld(t *testing.T) {
 	}
 }
 
+// While the messages of a poll wait to be made, other requests come in, and the connection can end.
+// Then they are not made.
+func TestPollWaitsForMessages(t *testing.T) {
+	s := serveTest(t, Limits{})
+	for name, c := range map[string]struct {
+		reason closeReason
+		last   string
+	}{
+		"the page goes": {left, `("close");`},
+		"a shutdown":    {goingAway, `("close",0);`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := newConn(s.Server, "test", s.opts.Host.(testHost).db, nil)
+			conn.leave = func() {}
+			p := newPoll(conn, wire.CallbackID{})
+			defer p.retire()
+			p.start([]byte("{}"))
+			places := conn.out.Readers()
+			busy := int64(0)
+			for places.Try(1) == nil {
+				busy++
+			}
+			defer places.Release(busy)
+			conn.out.PushLater(70, func() [][]byte {
+				t.Error("the messages were made")
+				return nil
+			})
+			first, ended := make(chan string, 1), make(chan struct{})
+			t1 := p.enter(1)
+			go func() { first <- string(p.take(t1)) }()
+			for n := 1; n > 0; n, _ = conn.out.Backlog() { // it takes them
+				time.Sleep(time.Millisecond)
+			}
+			go func() {
+				defer close(ended)
+				p.leave(p.enter(2))
+				if c.reason == left && !p.isOver() {
+					p.abandon(left)
+				}
+				conn.close(c.reason)
+			}()
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatal("it waits for the messages, too")
+			}
+			if got := <-first; !strings.HasSuffix(got, c.last) {
+				t.Errorf("the poll ends with %q, want %s", got, c.last)
+			}
+		})
+	}
+}
+
+// A request that is repeated while its messages are made will not get them.
+func TestRepeatedPollIsLost(t *testing.T) {
+	s := serveTest(t, Limits{})
+	conn := newConn(s.Server, "test", s.opts.Host.(testHost).db, nil)
+	conn.leave = func() {}
+	p := newPoll(conn, wire.CallbackID{})
+	defer p.retire()
+	t1 := p.enter(1)
+	conn.out.PushLater(70, func() [][]byte {
+		p.leave(p.enter(1))
+		return [][]byte{[]byte("{}")}
+	})
+	if body := p.take(t1); body != nil {
+		t.Errorf("it is answered with %s", body)
+	}
+	if reason, ends := p.wantsEnd(); !ends {
+		t.Error("the connection goes on")
+	} else {
+		conn.close(reason)
+	}
+}
+
 // A poll that ends keeps what is ready for its client, also behind a large answer that was taken. No
 // values are read for the client, and for one whose page is gone nothing is kept.
 func TestPollEnd(t *testing.T) {
