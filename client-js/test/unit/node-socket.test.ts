@@ -106,18 +106,17 @@ test('how much waits is told while it is sent on', async () => {
   await expect.poll(() => slow).toBeDefined()
   slow!.pause()
   const piece = 'x'.repeat(16_384)
-  const count = 2_000
+  const count = 2_000 // more than twice of what the machine takes for a server that does not read
   for (let i = 0; i < count; i++) socket.send(piece)
   let before = 0
   await expect.poll(() => before - (before = socket.bufferedAmount), { interval: 200 }).toBe(0)
-  expect(before).toBeGreaterThan(1e6)
   let taken = 0
   let most = count / 2
   slow!.on('message', () => {
     if (++taken >= most) slow!.pause()
   })
   slow!.resume()
-  await expect.poll(() => socket.bufferedAmount).toBeLessThan(before)
+  await expect.poll(() => socket.bufferedAmount).toBeLessThan(before - 8e6)
   expect(socket.bufferedAmount).toBeGreaterThan(0)
   most = Number.POSITIVE_INFINITY
   slow!.resume()

@@ -127,6 +127,10 @@ test('a tab whose leader hangs has a connection of its own, and keeps it', async
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const shared = FakeSocket.last
+  const watcher = new BroadcastChannel(name)
+  onTestFinished(() => watcher.close())
+  const told: string[] = []
+  watcher.onmessage = ({ data }: any) => told.push(data.kind)
   const goOn = leader.hang()
   const socket = follower.open('s1')
   await vi.advanceTimersByTimeAsync(4_999)
@@ -145,6 +149,7 @@ test('a tab whose leader hangs has a connection of its own, and keeps it', async
   goOn()
   const next = follower.open() // is told after all that the leader has missed
   await eventually(() => expect(next.got).toHaveLength(1))
+  await eventually(() => expect(told.filter(kind => kind !== 'down')).toEqual(['open', 'close', 'open']))
   expect([socket.ended, socket.got.length, shared.closed, FakeSocket.all.length]).toEqual([
     false,
     1,
