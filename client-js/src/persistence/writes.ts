@@ -36,7 +36,7 @@ export class SavedWrites implements Link {
   private readonly waiting = new Map<string, [WriteKey, WriteRecord]>() // for an answer
   private readonly unsaved = new Set<string>() // ids of waiting writes that could not be saved
   private readonly adopted = new Map<string, WriteKey>()
-  private readonly held = new Map<Request, Path>() // until somebody has signed in
+  private readonly held = new Map<Request, Path>() // until a user has signed in
   private readonly tokens?: TokenProvider // that every connection asks first
 
   constructor(
@@ -95,9 +95,9 @@ export class SavedWrites implements Link {
     return () => void this.end(key)
   }
 
-  // holds reports whether a request waits for somebody to sign in, or for the application to sign out. A
-  // write from before a reload does that was made with a credential: without one it would be refused. So
-  // does what comes later and writes where such a write does.
+  // holds reports whether a request waits for a user to sign in, or for the application to sign out. A write
+  // from before a reload does that was made with a credential: without one it would be refused. So does
+  // what comes later and writes where such a write does.
   private holds(request: Request): boolean {
     const { kind, body, writeId = '' } = request
     const { target, connection } = this.core
