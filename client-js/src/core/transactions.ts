@@ -84,27 +84,26 @@ export class Transactions implements Hook {
     const queue = this.below(path)
     if (!queue.length) return path
     const { core } = this
-    const except = queue.filter(t => t.status === 'run').map(t => t.writeId)
     const callbacks: (() => void)[] = []
-    for (const t of queue) {
-      const events = this.rerunOne(t, except, callbacks)
-      core.queue.raise(path, events)
-    }
+    for (const [i, t] of queue.entries()) core.queue.raise(path, this.rerunOne(t, queue.slice(i), callbacks))
     callbacks.forEach(guard)
     this.sendReady()
     return path
   }
 
-  // rerunOne runs a transaction again, or ends it.
-  private rerunOne(t: Transaction, except: number[], callbacks: (() => void)[]): Event[] {
-    if (t.status === 'sent' || t.status === 'doomed') return []
+  // rerunOne runs the first of these transactions again, or ends it, unless that is done: an update function
+  // may write, and so abort others, or itself.
+  private rerunOne(t: Transaction, rest: readonly Transaction[], callbacks: (() => void)[]): Event[] {
+    const ended = () => !this.list.includes(t)
+    if (t.status === 'sent' || t.status === 'doomed' || ended()) return []
     if (t.status === 'run' && t.tries >= MAX_TRIES) this.fail(t, { s: 'maxretry' })
     let error: Error | null = null
     if (t.status === 'run') {
+      const except = rest.filter(t => t.status === 'run').map(t => t.writeId)
       const outcome = this.compute(t, except)
+      if (ended()) return []
       if (outcome && 'node' in outcome) {
         const old = t.writeId
-        except.splice(except.indexOf(old), 1)
         return [...this.show(t), ...this.core.sync.settle(old, true)]
       }
       error = outcome?.error ?? null

@@ -59,6 +59,7 @@ export class Writes {
   /** Removes a write. Returns it if views may look different without it. */
   remove(id: number): Write | undefined {
     const at = this.list.findIndex(write => write.id === id)
+    if (at < 0) return undefined
     const gone = this.list.splice(at, 1)[0]
     if (!gone?.visible) return undefined
     const later = this.list.slice(at)

@@ -281,6 +281,34 @@ test('transactions that wait for one see what others wrote meanwhile', async () 
   ])
 })
 
+test('an update function may write where other transactions wait, and end them', async () => {
+  const socket = await connected()
+  const seen: unknown[] = []
+  onValue(ref(db, 'n'), snap => seen.push(snap.val()))
+  socket.answer(socket.requests('q')[0].r)
+  const codes: string[] = []
+  let calls = 0
+  const start = (update: (n: any) => unknown) =>
+    runTransaction(ref(db, 'n'), update).catch(({ code }) => void codes.push(code))
+  const first = start(n => {
+    if (++calls === 2) void set(ref(db, 'n'), 50)
+    return (n ?? 0) + 1
+  })
+  const second = start(n => (n ?? 0) + 10)
+  const [put] = socket.requests('p')
+  socket.push('d', { p: 'n', d: 5 })
+  socket.answer(put.r, 'datastale')
+  await Promise.all([first, second])
+  expect(codes).toEqual(['SET', 'SET'])
+  expect([calls, seen.at(-1)]).toEqual([2, 50])
+  const written = socket.requests('p').at(-1)
+  expect(written.b).toEqual({ p: '/n', d: 50 })
+  socket.push('d', { p: 'n', d: 50 })
+  socket.answer(written.r)
+  socket.push('d', { p: 'n', d: 60 })
+  expect(seen.at(-1), 'no other write covers it').toBe(60)
+})
+
 test('an update function that throws rejects the transaction', async () => {
   await connected()
   const boom = new Error('boom')

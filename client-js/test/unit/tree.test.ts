@@ -8,6 +8,7 @@ import { parsePath } from '../../src/core/path.js'
 import { pushId } from '../../src/core/pushid.js'
 import { estimate } from '../../src/core/servervalue.js'
 import { isKey } from '../../src/core/validate.js'
+import { Writes } from '../../src/core/writes.js'
 import { random } from '../sidebyside/history.js'
 import { vectors } from './vectors.js'
 
@@ -136,4 +137,12 @@ describe('a node', () => {
     expect(withPath(node, parsePath('a/b'), leaf(1)).toJSON(true)).toEqual({ a: { b: 1 }, '.priority': 2 })
     expect(withPath(node, parsePath('a/b'), EMPTY)).toBe(node)
   })
+})
+
+test('a write that is not there takes no other with it', () => {
+  const writes = new Writes()
+  writes.add({ id: 1, path: ['a'], merge: false, changes: [[['a'], leaf(1)]], visible: true })
+  expect(writes.remove(2)).toBe(undefined)
+  expect(writes.latest(['a'], null, []).value).toBe(1)
+  expect(writes.remove(1)?.id).toBe(1)
 })
