@@ -1,33 +1,18 @@
 import { defaultSocket } from '#socket'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
-import { excess, joiner, split } from './frames.js'
+import { excess, joiner, type Message, transmit } from './frames.js'
 import { hashNode } from './hash.js'
-import type { Kind, Link, Request } from './link.js'
+import type { Handler, Kind, Link, Request } from './link.js'
 import { log } from './log.js'
 import { type Params, queryId } from './params.js'
 import { formatPath, type Path, parsePath } from './path.js'
 import { Positions } from './positions.js'
 import type { SocketLike } from './socket.js'
-import { type Event, named, type Subscription } from './sync.js'
+import { named, type Subscription } from './sync.js'
 import { type ConnectionState, isJWT, type Target } from './target.js'
 import { LATE, PROBE, say, warn, warnIndex } from './warn.js'
 
-/** Receives what a connection reports. */
-export interface Handler {
-  push(path: Path, data: unknown, merge: boolean, tag?: number): void
-  events(path: Path, events: Event[]): void
-  clock(offset: number): void
-  connected(connected: boolean): void
-  state(state: ConnectionState, reason?: string): void
-}
-
 const kinds: readonly Kind[] = ['write', 'disconnect', 'get']
-
-/** A message: its type and its data. */
-interface Message {
-  readonly t: string
-  readonly d: any
-}
 
 const HANDSHAKE = 15_000
 const QUIET = 30_000 // without a message: ping the server
@@ -72,6 +57,7 @@ export class Connection implements Link {
   leaving = false // a token was refused: nothing is sent any more
   private heardAt = 0
   private probing = false
+  private unsent?: number // what the socket had to send when the server was asked
   private timer?: ReturnType<typeof setTimeout>
   private requests = 0
   private readonly answers = new Map<number, (answer: Answer) => void>()
@@ -232,8 +218,7 @@ export class Connection implements Link {
       this.receive(JSON.parse(text))
     })
     socket.onmessage = (event: MessageEvent) => {
-      this.heardAt = Date.now()
-      this.probing = false
+      this.alive()
       try {
         receive(String(event.data))
       } catch (error) {
@@ -299,6 +284,8 @@ export class Connection implements Link {
   private watch(after: number): void {
     clearTimeout(this.timer)
     this.timer = setTimeout(() => {
+      // The answer waits behind a long write. While that is sent on, the server is there.
+      if (this.socket!.bufferedAmount! < this.unsent!) this.alive()
       // Use the wall clock: it also counts the time that the machine was asleep.
       const silent = Date.now() - this.heardAt
       if (this.probing) this.drop()
@@ -307,8 +294,15 @@ export class Connection implements Link {
     }, after)
   }
 
+  private alive(): void {
+    this.heardAt = Date.now()
+    this.probing = false
+    this.unsent = 0
+  }
+
   private probe(): void {
     this.probing = true
+    this.unsent = this.socket!.bufferedAmount
     this.write({ t: 'c', d: { t: 'p', d: {} } })
     this.watch(GRACE)
   }
@@ -321,7 +315,8 @@ export class Connection implements Link {
     const why = excess(text)
     if (why) return queueMicrotask(() => this.receive({ t, d: { ...d, b: { s: 'too_big', d: why } } }))
     log('send', text)
-    for (const piece of split(text)) this.socket!.send(piece)
+    const more = transmit(this.socket!, text)
+    if (this.unsent) this.unsent += more
   }
 
   request(action: string, body: object, done?: (answer: Answer) => void): void {

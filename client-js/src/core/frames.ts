@@ -1,3 +1,11 @@
+import type { SocketLike } from './socket.js'
+
+/** A message: its type and its data. */
+export interface Message {
+  readonly t: string
+  readonly d: any
+}
+
 const PIECE = 16384
 const LONGEST = 2 ** 28 // of a message in pieces; servers send less
 
@@ -22,6 +30,13 @@ export function split(text: string): string[] {
     at = end
   }
   return [String(pieces.length), ...pieces]
+}
+
+/** Sends `text` in as many messages as it takes. Returns how much more the socket then has to send. */
+export function transmit(socket: SocketLike, text: string): number {
+  const before = socket.bufferedAmount!
+  for (const piece of split(text)) socket.send(piece)
+  return socket.bufferedAmount! - before
 }
 
 /** Puts the messages made by `split` together again. */

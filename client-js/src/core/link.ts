@@ -1,6 +1,16 @@
 import type { Answer } from './errors.js'
 import type { Path } from './path.js'
-import type { Provider } from './sync.js'
+import type { Event, Provider } from './sync.js'
+import type { ConnectionState } from './target.js'
+
+/** Receives what a connection reports. */
+export interface Handler {
+  push(path: Path, data: unknown, merge: boolean, tag?: number): void
+  events(path: Path, events: Event[]): void
+  clock(offset: number): void
+  connected(connected: boolean): void
+  state(state: ConnectionState, reason?: string): void
+}
 
 /** Requests that outlive a connection, in the order in which they are sent again. */
 export type Kind = 'write' | 'disconnect' | 'get'

@@ -6,6 +6,8 @@ export type SocketLike = {
   onerror: any
   send(text: string): void
   close(): void
+  /** The bytes that it has not given to the network yet, if it knows. */
+  readonly bufferedAmount?: number
 }
 
 /** A class of WebSockets, as browsers have it. */

@@ -1,11 +1,17 @@
-import { joiner, split } from '../core/frames.js'
+import { clock } from '../core/connection.js'
+import { joiner, transmit } from '../core/frames.js'
 import { queryId } from '../core/params.js'
 import { formatPath, parsePath } from '../core/path.js'
 import type { SocketClass, SocketLike } from '../core/socket.js'
 import { Plans } from './plans.js'
 import { signsIn } from './user.js'
 
+const HANDSHAKE = 15_000
 const GRACE = 8_000 // for the server to answer a ping
+const SIGN = 1000 // between two signs of life
+
+/** A sign of life, as the server answers a ping. */
+export const ALIVE = '{"t":"c","d":{"t":"o"}}'
 
 /** The client of one tab. */
 export interface TabClient {
@@ -62,7 +68,9 @@ export class SharedConnection {
   private readonly sent = new Map<number, Sent>()
   private readonly listens = new Map<number, Listen>() // by the tag of this connection
   private readonly plans = new Plans<TabClient>()
-  private timer?: ReturnType<typeof setTimeout>
+  private timer?: ReturnType<typeof setTimeout> // until the server has to have said something
+  private unsent?: number // what the socket had to send when the server was asked
+  private toldAt = -SIGN // when the clients had the last sign of life
 
   constructor(
     Socket: SocketClass,
@@ -73,17 +81,24 @@ export class SharedConnection {
     private readonly onEnd: (session?: string) => void
   ) {
     const socket = new Socket(url + (session ? `&ls=${session}` : ''))
-    const receive = joiner(text => this.receive(text))
+    let whole = true
+    const receive = joiner(text => {
+      whole = true
+      this.receive(text)
+    })
     socket.onmessage = (event: { data: unknown }) => {
-      clearTimeout(this.timer)
+      this.forgive()
+      whole = false
       try {
         receive(String(event.data))
+        if (!whole) this.sign()
       } catch {
         this.stop() // not a message of a server
       }
     }
     socket.onclose = socket.onerror = () => this.stop()
     this.socket = socket
+    this.timer = setTimeout(() => this.stop(), HANDSHAKE)
   }
 
   /** Adds a client, a new one or one of another connection. */
@@ -140,16 +155,38 @@ export class SharedConnection {
   /** Asks the server for a sign of life, with the ping of a client. */
   probe(text: string): void {
     if (!this.handshake) return
+    if (!this.timer) {
+      this.unsent = this.socket!.bufferedAmount
+      this.timer = setTimeout(() => this.judge(), GRACE)
+    }
     this.write(text)
+  }
+
+  // judge ends a connection whose server is silent. But the answer waits behind a long write.
+  private judge(): void {
+    if (!(this.socket!.bufferedAmount! < this.unsent!)) return this.stop()
+    this.forgive()
+    this.toAll(ALIVE)
+  }
+
+  private forgive(): void {
     clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.stop(), GRACE)
+    this.timer = undefined
+    this.unsent = 0
+  }
+
+  // sign tells the clients that the server is there, while they wait for the rest of a long message.
+  private sign(): void {
+    if (!this.handshake || clock() < this.toldAt + SIGN) return
+    this.toldAt = clock()
+    this.toAll(ALIVE)
   }
 
   // ---- to the server
 
   private disconnect(): void {
     const { socket } = this
-    clearTimeout(this.timer)
+    this.forgive()
     if (!socket) return
     this.socket = undefined
     this.handshake = undefined
@@ -163,7 +200,10 @@ export class SharedConnection {
 
   private write(text: string): void {
     if (!this.handshake) this.backlog.push(text)
-    else for (const piece of split(text)) this.socket?.send(piece)
+    else if (this.socket) {
+      const more = transmit(this.socket, text)
+      if (this.unsent) this.unsent += more
+    }
   }
 
   private request(action: string, body: object): number {

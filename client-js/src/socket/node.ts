@@ -25,6 +25,8 @@ export class NodeSocket {
   private bytes: Buffer = Buffer.alloc(0)
   private parts: Buffer[] = [] // of a message in several frames
   private size = 0
+  private readonly queue = new Set<Buffer>() // frames that the socket has no room for
+  private queued = 0 // their bytes
   private readonly upgrade
 
   constructor(url: string) {
@@ -41,6 +43,10 @@ export class NodeSocket {
     this.upgrade.on('response', () => this.fail())
     this.upgrade.on('error', () => this.fail())
     this.upgrade.end()
+  }
+
+  get bufferedAmount(): number {
+    return this.queued + (this.socket?.writableLength ?? 0)
   }
 
   send(text: string): void {
@@ -60,6 +66,7 @@ export class NodeSocket {
     }
     this.socket = socket
     socket.on('data', (chunk: Buffer) => this.read(chunk))
+    socket.on('drain', () => this.flush())
     socket.on('close', () => this.fail())
     socket.on('error', () => this.fail())
     this.onopen?.({})
@@ -77,6 +84,8 @@ export class NodeSocket {
     this.closed = true
     const { socket } = this
     if (!socket) return void this.upgrade.destroy()
+    for (const frame of this.queue) socket.write(frame)
+    this.queue.clear()
     socket.end()
     // A server that goes on sending must not keep the program from ending.
     socket.removeAllListeners('data').resume()
@@ -122,7 +131,20 @@ export class NodeSocket {
     const mask = randomBytes(4)
     const masked = Buffer.from(payload)
     for (let i = 0; i < length; i++) masked[i]! ^= mask[i & 3]!
-    this.socket.write(Buffer.concat([head, mask, masked]))
+    const frame = Buffer.concat([head, mask, masked])
+    this.queue.add(frame)
+    this.queued += frame.length
+    this.flush()
+  }
+
+  // flush gives the socket what it has room for. Given all at once, it would not tell how it gets on.
+  private flush(): void {
+    for (const frame of this.queue) {
+      if (this.socket!.writableNeedDrain) return
+      this.queue.delete(frame)
+      this.queued -= frame.length
+      this.socket!.write(frame)
+    }
   }
 }
 

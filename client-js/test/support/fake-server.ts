@@ -9,6 +9,7 @@ export class FakeSocket {
   onclose: any = null
   onerror: any = null
   closed = false
+  bufferedAmount = 0
   readonly sent: any[] = []
 
   constructor(readonly url: string) {

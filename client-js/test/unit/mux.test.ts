@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { split } from '../../src/core/frames.js'
 import { Mux } from '../../src/persistence/mux.js'
 import { FakeSocket } from '../support/fake-server.js'
 import { unsigned } from '../support/tokens.js'
@@ -192,11 +193,58 @@ test('the end of the connection ends all tabs, and the next one names the sessio
   expect(FakeSocket.last.url).toBe('ws://localhost/.ws?v=5&ls=session')
 })
 
+const PING = '{"t":"c","d":{"t":"p","d":{}}}'
+
 test('a server that does not answer is left', () => {
   const [one] = two()
-  mux.receive('one', '{"t":"c","d":{"t":"p","d":{}}}')
+  mux.receive('one', PING)
   vi.advanceTimersByTime(8_000)
   expect(one.ended).toBe(true)
+})
+
+test('a server that does not answer is left in time, though another tab asks again', () => {
+  const [one] = two()
+  mux.receive('one', PING)
+  vi.advanceTimersByTime(5_000)
+  mux.receive('other', PING)
+  vi.advanceTimersByTime(3_000)
+  expect(one.ended).toBe(true)
+})
+
+test('a server that does not greet is left', () => {
+  const one = tab('one')
+  vi.advanceTimersByTime(15_000)
+  expect([one.ended, FakeSocket.last.closed]).toEqual([true, true])
+})
+
+test('tabs hear that the server is there while a long write is sent on', () => {
+  const tabs = two()
+  upper.bufferedAmount = 9_000
+  mux.receive('one', PING)
+  upper.bufferedAmount = 8_000
+  vi.advanceTimersByTime(8_000)
+  expect(tabs.map(({ got, ended }) => [got, ended])).toEqual([
+    [[{ t: 'o' }], false],
+    [[{ t: 'o' }], false]
+  ])
+  mux.receive('one', PING)
+  vi.advanceTimersByTime(8_000)
+  expect(tabs.map(({ ended }) => ended)).toEqual([true, true])
+})
+
+test('tabs hear that the server is there while a long message comes', () => {
+  const [one, other] = two()
+  one.send('q', { p: '/a', h: '' })
+  const { t } = upper.requests('q')[0].b
+  const value = 'x'.repeat(100_000)
+  const pieces = split(JSON.stringify({ t: 'd', d: { a: 'd', b: { p: 'a', d: value, t } } }))
+  for (const [i, data] of pieces.entries()) {
+    if (i) vi.advanceTimersByTime(i % 2 ? 20_000 : 500)
+    upper.onmessage({ data })
+  }
+  const life = Array(1 + Math.floor((pieces.length - 1) / 2)).fill({ t: 'o' })
+  expect(other.got).toEqual(life)
+  expect(one.got).toEqual([...life, { a: 'd', b: { p: 'a', d: value } }])
 })
 
 // ---- several users

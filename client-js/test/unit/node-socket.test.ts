@@ -2,16 +2,21 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { createServer as createNetServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { WebSocketServer } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { NodeSocket } from '../../src/socket/node.js'
 
 let server: WebSocketServer
 let url: string
+let slow: WebSocket | undefined // reads as much as the test lets it
 
 beforeAll(async () => {
   const http = createServer((_, response) => response.writeHead(404).end())
   server = new WebSocketServer({ server: http })
-  server.on('connection', socket => {
+  server.on('connection', (socket, { url }) => {
+    if (url === '/slow') {
+      slow = socket
+      return
+    }
     socket.on('message', data => {
       socket.ping('x')
       socket.send(String(data))
@@ -91,4 +96,33 @@ test('a server that is not there ends the attempt', async () => {
   await new Promise<void>(resolve => {
     socket.onclose = () => resolve()
   })
+})
+
+test('how much waits is told while it is sent on', async () => {
+  const socket = new NodeSocket(`ws://${url}/slow`)
+  await new Promise(resolve => {
+    socket.onopen = resolve
+  })
+  await expect.poll(() => slow).toBeDefined()
+  slow!.pause()
+  const piece = 'x'.repeat(16_384)
+  const count = 2_000 // more than twice of what the machine takes for a server that does not read
+  for (let i = 0; i < count; i++) socket.send(piece)
+  let before = 0
+  await expect.poll(() => before - (before = socket.bufferedAmount), { interval: 200 }).toBe(0)
+  let taken = 0
+  let most = count / 2
+  slow!.on('message', () => {
+    if (++taken >= most) slow!.pause()
+  })
+  slow!.resume()
+  await expect.poll(() => socket.bufferedAmount).toBeLessThan(before - 8e6)
+  expect(socket.bufferedAmount).toBeGreaterThan(0)
+  most = Number.POSITIVE_INFINITY
+  slow!.resume()
+  await expect.poll(() => taken).toBe(count)
+  expect(socket.bufferedAmount).toBe(0)
+  for (let i = 0; i < 10; i++) socket.send(piece)
+  socket.close() // what was given to it arrives all the same
+  await expect.poll(() => taken).toBe(count + 10)
 })
