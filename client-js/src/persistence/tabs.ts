@@ -1,6 +1,9 @@
 import { joiner } from '../core/frames.js'
-import type { SocketClass } from '../core/socket.js'
+import type { SocketClass, SocketLike } from '../core/socket.js'
 import { Mux } from './mux.js'
+import { ALIVE } from './shared-connection.js'
+
+const PATIENCE = 5_000 // with a leader that does not answer
 
 // Messages between tabs. Type literals, whose names the build does not shorten: tabs may
 // run different builds.
@@ -20,7 +23,8 @@ export type Platform = {
 /**
  * Lets the tabs of a database share one connection. The tab that holds a lock is the
  * leader and has the connection; the others talk to it over a channel. When the leader is
- * gone, the next tab in the queue for the lock takes over.
+ * gone, the next tab in the queue for the lock takes over. While it hangs, as at a breakpoint, the
+ * others open connections of their own.
  */
 export class Tabs {
   private mux?: Mux
@@ -125,9 +129,20 @@ export class Tabs {
   }
 
   // ask waits for the lock of this tab. Without it the leader would take the tab for gone.
-  private async ask({ key }: TabSocket): Promise<void> {
+  private async ask(socket: TabSocket): Promise<void> {
     await this.held
-    if (this.sockets.has(key)) this.tell({ kind: 'open', from: this.id, socket: key })
+    if (!this.sockets.has(socket.key)) return
+    this.tell({ kind: 'open', from: this.id, socket: socket.key })
+    const timer = setTimeout(() => this.bypass(socket), PATIENCE)
+    ;(timer as { unref?(): void }).unref?.()
+  }
+
+  // bypass gives a socket that was not admitted a connection of its own. That names no session: the last
+  // one of this tab may be that of the others.
+  private bypass(socket: TabSocket): void {
+    if (this.leading || socket.greeted || !this.sockets.has(socket.key)) return
+    this.close(socket) // for when the leader goes on
+    socket.use(new this.Socket(this.url))
   }
 
   private up(socket: TabSocket, text: string): void {
@@ -177,7 +192,9 @@ export class Tabs {
       text => (own ? this.down(key, text) : this.tell({ kind: 'down', socket: key, text })),
       () => (own ? this.ended(key) : this.tell({ kind: 'end', socket: key }))
     )
-    if (!own) this.watch(tab)
+    if (own) return
+    this.tell({ kind: 'down', socket: key, text: ALIVE }) // the handshake may take its time
+    this.watch(tab)
   }
 
   // take passes on a message of a tab, or tells the tab that it has no connection any more.
@@ -206,6 +223,7 @@ class TabSocket {
   onerror: any = null
   key = ''
   greeted = false // it has received a message, so a leader has admitted it
+  private own?: SocketLike // in place of the leader
   private readonly join: (piece: string) => void
 
   constructor(
@@ -216,11 +234,24 @@ class TabSocket {
     this.join = joiner(text => send(this, text))
   }
 
+  get bufferedAmount(): number | undefined {
+    return this.own?.bufferedAmount
+  }
+
+  /** Goes on as another socket. */
+  use(own: SocketLike): void {
+    own.onmessage = (event: { data: unknown }) => this.onmessage?.(event)
+    own.onclose = own.onerror = () => this.onclose?.({})
+    this.own = own
+  }
+
   send(piece: string): void {
-    this.join(piece)
+    if (this.own) this.own.send(piece)
+    else this.join(piece)
   }
 
   close(): void {
-    this.end(this)
+    if (this.own) this.own.close()
+    else this.end(this)
   }
 }
