@@ -52,7 +52,7 @@ export class Connection implements Link {
   refusals = 0 // of tokens, in a row
   /** The token that the server refused last, which it need not be asked about again. */
   refused?: { readonly token?: string | null; readonly answer: Answer }
-  private acceptedAt = Infinity // when this connection was signed in
+  acceptedAt = Infinity // when this connection was signed in
   signing = false // a token has no answer yet: writes wait
   leaving = false // a token was refused: nothing is sent any more
   private heardAt = 0
@@ -68,6 +68,8 @@ export class Connection implements Link {
   given = false // the token is one that no connection has used yet
   readonly closing = new AbortController()
   onSignIn?: (answer: Answer) => void
+  /** Reports whether a request has to wait, though it could be sent; `sendAll` asks again. */
+  holds?: (request: Request) => boolean
 
   constructor(
     readonly target: Target,
@@ -455,6 +457,7 @@ export class Connection implements Link {
   }
 
   private sendPending(request: Request): void {
+    if (this.holds?.(request)) return
     const { action, body, writeId } = request
     const numbered = !!writeId && this.features.includes('w') && { w: writeId }
     const conflicts = request.kind === 'write' && this.features.includes('u') && { u: 1 }

@@ -15,8 +15,14 @@ export type ViewRecord = [text: string, size: number, used: number]
 /** The action of a record that only notes that a transaction is running, and where. */
 export const TRANSACTION = 't'
 
-/** When it was made, the action of the protocol or TRANSACTION, and the body as JSON. */
-export type WriteRecord = [time: number, action: string, body: string]
+/** What a view counts for. The disk also keeps its key, and more of each record, however small. */
+export const sizeOf = (key: string, text: string): number => key.length + text.length + 100
+
+/**
+ * When it was made, the action of the protocol or TRANSACTION, the body as JSON, and whether it was made
+ * with a credential.
+ */
+export type WriteRecord = [time: number, action: string, body: string, signed?: boolean]
 
 /** The tab or process that made a write, and its number there. */
 export type WriteKey = [client: string, n: number]

@@ -1,11 +1,12 @@
 import type { Core } from '../core/core.js'
 import { DogwoodError, isEnd } from '../core/errors.js'
-import type { Link } from '../core/link.js'
+import type { Link, Request } from '../core/link.js'
 import { type Node, nodeFromJSON } from '../core/node.js'
 import { queryId, wireQuery } from '../core/params.js'
-import { formatPath, overlaps, type Path } from '../core/path.js'
+import { formatPath, isWithin, overlaps, type Path, parsePath } from '../core/path.js'
 import type { Spec, Subscription } from '../core/sync.js'
-import type { Storage, ViewRecord } from './storage.js'
+import { restore } from './restore.js'
+import { type Storage, sizeOf, type ViewRecord } from './storage.js'
 
 const SAVE_EVERY = 250
 
@@ -30,6 +31,7 @@ export class SavedViews implements Link {
   private saving: Promise<void> = Promise.resolve()
   private failing = false // the last views were not saved
   private waiting: [path: Path, f: () => void][] = []
+  private holding = false // a request waits for a listen
 
   constructor(
     private readonly below: Link,
@@ -62,10 +64,33 @@ export class SavedViews implements Link {
     // Its listeners may have to wait for another view, which the caller is about to add.
     if (live) queueMicrotask(() => this.read(live))
     this.release()
+    this.proceed()
   }
 
   send(...request: Parameters<Link['send']>): void {
     this.below.send(...request)
+  }
+
+  /**
+   * Reports whether a request waits for the disk: a transaction goes after the listen that tells it
+   * what is there. Before, it would be sent again and again with what it does not know.
+   */
+  holds({ kind, body }: Request): boolean {
+    if (kind !== 'write' || !('h' in body)) return false
+    const path = parsePath(body.p as string)
+    const held = [...this.live.values()].some(
+      ({ started, subscription }) => !started && !subscription.tag && isWithin(path, subscription.path)
+    )
+    this.holding ||= held
+    return held
+  }
+
+  // proceed has what was held sent.
+  private proceed(): void {
+    const { connection } = this.core
+    if (!this.holding || connection.state !== 'connected') return
+    this.holding = false
+    connection.sendAll()
   }
 
   // ---- views
@@ -127,6 +152,7 @@ export class SavedViews implements Link {
       return subscription.done(status, error)
     }
     this.below.listen({ ...subscription, done })
+    this.proceed()
   }
 
   // fromDisk returns the saved view, merged with data that listeners below it have loaded,

@@ -1,10 +1,11 @@
 import { clock } from '../core/connection.js'
 import type { Core } from '../core/core.js'
 import { type Answer, DogwoodError, errorOf, isEnd } from '../core/errors.js'
-import type { Kind, Link } from '../core/link.js'
+import type { Kind, Link, Request } from '../core/link.js'
 import { nodeFromJSON } from '../core/node.js'
-import { formatPath, type Path, parsePath } from '../core/path.js'
+import { formatPath, overlaps, type Path, parsePath } from '../core/path.js'
 import type { Event, Subscription } from '../core/sync.js'
+import type { TokenProvider } from '../core/target.js'
 import { type Storage, TRANSACTION, type WriteKey, type WriteRecord } from './storage.js'
 
 /** Called for a write from before a reload that the server has refused, and for a lost transaction. */
@@ -17,6 +18,8 @@ const CLEARED: Answer = { s: 'cleared', d: 'what was not sent was forgotten' }
 interface Below extends Link {
   /** Calls `f` once no view above or below `path` comes from the disk alone. */
   whenConfirmed(path: Path, f: () => void): void
+  /** Reports whether a request has to wait. */
+  holds(request: Request): boolean
 }
 
 /**
@@ -33,6 +36,8 @@ export class SavedWrites implements Link {
   private readonly waiting = new Map<string, [WriteKey, WriteRecord]>() // for an answer
   private readonly unsaved = new Set<string>() // ids of waiting writes that could not be saved
   private readonly adopted = new Map<string, WriteKey>()
+  private readonly held = new Map<Request, Path>() // until a user has signed in
+  private readonly tokens?: TokenProvider // that every connection asks first
 
   constructor(
     private readonly below: Below,
@@ -40,7 +45,10 @@ export class SavedWrites implements Link {
     private readonly storage: Storage,
     private readonly client: string,
     private readonly maxWrites: number
-  ) {}
+  ) {
+    this.tokens = core.target.token
+    core.connection.holds = request => below.holds(request) || this.holds(request)
+  }
 
   // ---- as a link
 
@@ -87,6 +95,40 @@ export class SavedWrites implements Link {
     return () => void this.end(key)
   }
 
+  // holds reports whether a request waits for a user to sign in, or for the application to sign out. A write
+  // from before a reload does that was made with a credential: without one it would be refused. So does
+  // what comes later and writes where such a write does.
+  private holds(request: Request): boolean {
+    const { kind, body, writeId = '' } = request
+    const { target, connection } = this.core
+    const { acceptedAt, pending, token } = connection
+    if (acceptedAt < Infinity || (token === null && !target.token)) this.held.clear()
+    else if (kind === 'write' && (this.held.size || this.adopted.has(writeId))) {
+      const path = parsePath(body.p as string)
+      const waits = this.adopted.has(writeId) && this.waiting.get(writeId)?.[1][3]
+      if (waits || this.comesAfter(request, path, pending)) {
+        this.held.set(request, path)
+        return true
+      }
+    }
+    return false
+  }
+
+  private comesAfter(request: Request, path: Path, pending: ReadonlySet<Request>): boolean {
+    for (const [other, at] of this.held) {
+      if (!pending.has(other)) this.held.delete(other)
+      else if (other !== request && overlaps(at, path)) return true
+    }
+    return false
+  }
+
+  // isSigned reports whether a write is made with a credential, which may be on its way, or fail to come.
+  private isSigned(): boolean {
+    const { target, connection } = this.core
+    const { token, problem } = connection
+    return !!token || (token === undefined && !!target.token && (target.token !== this.tokens || !!problem))
+  }
+
   // ---- writes
 
   // end removes a write that waits for its answer; false if it was removed before.
@@ -102,7 +144,7 @@ export class SavedWrites implements Link {
     if (this.count >= this.maxWrites) return undefined
     this.count++
     const key: WriteKey = [this.client, action === TRANSACTION ? ++this.notes : ++this.numbers]
-    this.save(key, [Date.now(), action, JSON.stringify(body)])
+    this.save(key, [Date.now(), action, JSON.stringify(body), this.isSigned()])
     return key
   }
 

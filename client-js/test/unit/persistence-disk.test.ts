@@ -3,41 +3,19 @@
 import { IDBFactory } from 'fake-indexeddb'
 import { expect, test, vi } from 'vitest'
 import * as client from '../../src/index.js'
-import { enablePersistence, type PersistenceOptions } from '../../src/persistence.js'
+import { enablePersistence } from '../../src/persistence.js'
 import { eventually } from '../support/eventually.js'
 import { FakeSocket } from '../support/fake-server.js'
+import { greeted, played, requested } from '../support/played-page.js'
 import { seen } from '../support/seen.js'
 import { freshNamespace } from '../support/server.js'
-import { disks, nobodyHears, ns, open, page, server, type Tab } from '../support/tabs.js'
+import { disks, nobodyHears, ns, page, server } from '../support/tabs.js'
 
 const events = (db: client.Database, path: string): string[] => {
   const seen: string[] = []
   client.onChildAdded(client.ref(db, path), snap => seen.push(`+${snap.key}`))
   client.onChildRemoved(client.ref(db, path), snap => seen.push(`-${snap.key}`))
   return seen
-}
-
-async function played(disk: IDBFactory, more: PersistenceOptions = {}): Promise<Tab> {
-  const db = client.getDatabase({ databaseURL: 'http://localhost:9000?ns=played', WebSocket: FakeSocket })
-  const persistence = await enablePersistence(db, { indexedDB: disk, shareConnection: false, ...more })
-  open.push({
-    async stop() {
-      await persistence.stop()
-      client.deleteDatabase(db)
-    }
-  })
-  return { db, persistence, crash: () => client.goOffline(db) }
-}
-
-async function greeted(): Promise<FakeSocket> {
-  await eventually(() => expect(FakeSocket.all).toHaveLength(1))
-  FakeSocket.last.greet({ f: ['w'] })
-  return FakeSocket.last
-}
-
-const requested = async (socket: FakeSocket, action: string): Promise<any> => {
-  await eventually(() => expect(socket.requests(action)).not.toEqual([]))
-  return socket.requests(action)[0]
 }
 
 test('a write that the server has taken stays visible until the listen is answered', async () => {

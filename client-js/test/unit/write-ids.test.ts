@@ -1,6 +1,6 @@
 import { IDBFactory } from 'fake-indexeddb'
 import 'fake-indexeddb/auto'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import {
   type Database,
   deleteDatabase,
@@ -48,6 +48,7 @@ test('writes have ids if the server knows what they are', async () => {
   const ids = [...socket.requests('p'), ...socket.requests('m')].map(({ b }) => b.w)
   expect(ids).toEqual([expect.stringMatching(/^[-0-9a-f]{36}:1$/), ids[0].replace(/1$/, '2')])
   void runTransaction(ref(db, 't'), () => 1).catch(() => {})
+  await vi.waitFor(() => expect(socket.requests('p')).toHaveLength(2)) // it goes after its listen
   expect(socket.requests('p').at(-1).b).not.toHaveProperty('w')
 })
 

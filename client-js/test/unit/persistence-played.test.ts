@@ -1,0 +1,161 @@
+// Persistence with a server that the test plays: who is signed in, what overtakes what, and the end.
+
+import { IDBFactory } from 'fake-indexeddb'
+import { beforeEach, describe, expect, test } from 'vitest'
+import * as client from '../../src/index.js'
+import { enablePersistence } from '../../src/persistence.js'
+import { eventually } from '../support/eventually.js'
+import { FakeSocket } from '../support/fake-server.js'
+import { Browser } from '../support/locks.js'
+import { greeted, played, requested, savedViews } from '../support/played-page.js'
+import { seen } from '../support/seen.js'
+
+beforeEach(() => {
+  FakeSocket.all.length = 0
+})
+
+const paths = (socket: FakeSocket): string[] => socket.requests('p').map(({ b }) => b.p)
+
+/** Answers the listen at a path with a value. */
+async function tell(socket: FakeSocket, path: string, value: unknown, query?: object): Promise<void> {
+  const isIt = ({ b }: any) => b.p === path && !b.q === !query
+  const { r, b } = await eventually(() => socket.requests('q').find(isIt) ?? expect.fail(path))
+  socket.push('d', { p: path, d: value, t: b.t })
+  socket.answer(r)
+}
+
+describe('writes from before a reload', () => {
+  /** A page that has left two writes, and the next one with its connection. */
+  async function reloaded(before: (db: client.Database) => unknown) {
+    const disk = new IDBFactory()
+    const first = await played(disk)
+    client.goOffline(first.db)
+    await before(first.db)
+    void client.set(client.ref(first.db, 'notes/a'), 1)
+    void client.set(client.ref(first.db, 'notes/c'), 1)
+    await first.persistence.flush()
+    await first.persistence.stop()
+    const { db } = await played(disk)
+    return { db, socket: await greeted() }
+  }
+
+  const signIns: Record<string, (db: client.Database) => unknown> = {
+    'a token': async db => {
+      void client.signInWithToken(db, 'ana').catch(() => {})
+      await new Promise(resolve => setTimeout(resolve))
+    },
+    'a token that is on its way': db => {
+      void client.signInWithToken(db, () => new Promise(() => {})).catch(() => {})
+    },
+    'a token that does not come': db =>
+      client.signInWithToken(db, () => Promise.reject(new Error('offline'))).catch(() => {})
+  }
+
+  for (const [name, signIn] of Object.entries(signIns))
+    test(`that were made with ${name} wait for one, and what is written there waits for them`, async () => {
+      const { db, socket } = await reloaded(signIn)
+      const write = (path: string) => void client.set(client.ref(db, path), 2)
+      expect(socket.requests('p')).toEqual([])
+      for (const path of ['notes', 'notes/b', 'public']) write(path)
+      void client.runTransaction(client.ref(db, 'notes/c'), () => 3).catch(() => {})
+      await requested(socket, 'q')
+      expect(paths(socket)).toEqual(['/public'])
+      void client.signInWithToken(db, 'ana')
+      const { r } = await requested(socket, 'gauth')
+      write('public')
+      expect(paths(socket)).toEqual(['/public'])
+      socket.answer(r)
+      expect(paths(socket)).toEqual([
+        '/public',
+        '/notes/a',
+        '/notes/c',
+        '/notes',
+        '/notes/b',
+        '/notes/c',
+        '/public'
+      ])
+    })
+
+  test('that were made with a token wait on each connection', async () => {
+    const { db, socket } = await reloaded(signIns['a token']!)
+    socket.onclose()
+    client.goOffline(db)
+    FakeSocket.all.length = 0
+    client.goOnline(db)
+    const next = await greeted()
+    void client.signInWithToken(db, 'ana')
+    next.answer((await requested(next, 'gauth')).r)
+    expect(paths(next)).toEqual(['/notes/a', '/notes/c'])
+  })
+
+  test('that were made with a token are sent when the application signs out', async () => {
+    const { db, socket } = await reloaded(signIns['a token']!)
+    expect(socket.requests('p')).toEqual([])
+    client.signOut(db)
+    expect(paths(socket)).toEqual(['/notes/a', '/notes/c'])
+  })
+
+  test.each<[string, (db: client.Database) => unknown]>([
+    ['without a token', () => {}],
+    [
+      'after signing out',
+      async db => {
+        await signIns['a token']!(db)
+        client.signOut(db)
+      }
+    ]
+  ])('that were made %s are sent at once', async (_, before) => {
+    const { socket } = await reloaded(before)
+    expect(paths(socket)).toEqual(['/notes/a', '/notes/c'])
+  })
+
+  test('that wait are forgotten as all others, and nothing waits for them then', async () => {
+    const disk = new IDBFactory()
+    const first = await played(disk)
+    client.goOffline(first.db)
+    await signIns['a token']!(first.db)
+    void client.set(client.ref(first.db, 'a'), 1)
+    await first.persistence.stop()
+    const { db, persistence } = await played(disk)
+    const socket = await greeted()
+    const follows = client.set(client.ref(db, 'a/b'), 2).catch(({ code }) => code)
+    await persistence.clear()
+    expect(await follows).toBe('CLEARED')
+    void client.set(client.ref(db, 'a'), 3)
+    expect(socket.requests('p').map(({ b }) => b.d)).toEqual([3])
+  })
+})
+
+describe('a transaction', () => {
+  test('goes after the listen that tells it what is there', async () => {
+    const { db } = await played(new IDBFactory())
+    client.goOnline(db)
+    const socket = await greeted()
+    void client.runTransaction(client.ref(db, 'n'), n => (n ?? 0) + 1).catch(() => {})
+    await requested(socket, 'p')
+    expect(socket.sent.map(({ d }) => d.a)).toEqual(['q', 'p'])
+  })
+
+  test('goes after the listen above it', async () => {
+    const { db } = await played(new IDBFactory())
+    client.goOnline(db)
+    const socket = await greeted()
+    client.onValue(client.ref(db, 'a'), () => {})
+    void client.runTransaction(client.ref(db, 'a/n'), n => (n ?? 0) + 1).catch(() => {})
+    await requested(socket, 'p')
+    expect(socket.sent.map(({ d }) => [d.a, d.b.p])).toEqual([
+      ['q', '/a'],
+      ['p', '/a/n']
+    ])
+  })
+
+  test('that waits for the disk ends with the database', async () => {
+    const { db } = await played(new IDBFactory())
+    client.goOnline(db)
+    const socket = await greeted()
+    const ended = client.runTransaction(client.ref(db, 'n'), () => 1).catch(({ code }) => code)
+    client.deleteDatabase(db)
+    expect(await ended).toBe('CLOSED')
+    expect(socket.requests('p')).toEqual([])
+  })
+})
