@@ -5,7 +5,6 @@ import { EMPTY, type Node } from './node.js'
 import { cover, type Overlay, overlay, sortedKids } from './overlay.js'
 import { loadsAll, type Params, queryId, wireQuery } from './params.js'
 import { formatPath, isWithin, type Path } from './path.js'
-import { estimate } from './servervalue.js'
 import { type Cache, type Change, type EventType, forChild, type Operation, View } from './view.js'
 import { say } from './warn.js'
 import { type Write, Writes } from './writes.js'
@@ -86,7 +85,8 @@ export interface Linked {
   readonly link: Provider
 }
 
-interface Tracked {
+/** A view and its listeners. */
+export interface Tracked {
   readonly spec: Spec
   readonly id: string
   readonly tag?: number
@@ -94,7 +94,8 @@ interface Tracked {
   listeners: Listener[]
 }
 
-interface Point {
+/** A location with the views of its listeners, and those of what is below. */
+export interface Point {
   readonly views: Map<string, Tracked>
   readonly kids: Map<string, Point>
 }
@@ -166,19 +167,6 @@ export class SyncTree implements Listeners {
    */
   latest(path: Path, except: readonly number[] = [], otherwise: Node | null = null): Node {
     return this.writes.latest(path, this.known(path) ?? otherwise, except)
-  }
-
-  /** Shows `node`, known from the disk, at `path`; server values of pending writes act on it. */
-  restore(path: Path, node: Node, tag?: number): Event[] {
-    const changed = this.writes.refresh(path, (raw, at, now, except) =>
-      estimate(raw, now, relative => {
-        const place = [...at, ...relative]
-        const saved = isWithin(place, path) ? node.at(place.slice(path.length)) : null
-        return this.latest(place, except, saved)
-      })
-    )
-    const shown = changed.flatMap(at => this.visit({ type: 'write', path: at, data: this.writes.at(at) }))
-    return shown.concat(this.set(path, node, tag))
   }
 
   /** The value that answers a read without the server, or null. */
@@ -305,7 +293,8 @@ export class SyncTree implements Listeners {
     return way
   }
 
-  private find(path: Path): Point | undefined {
+  /** The views at and below `path`. */
+  find(path: Path): Point | undefined {
     return this.way(path)[path.length]
   }
 
@@ -363,7 +352,8 @@ function changesOf(write: Write): Overlay {
 // wholeView finds a view that loads the whole location, whatever its order.
 const wholeView = (at: Point): Tracked | undefined => [...at.views.values()].find(({ tag }) => !tag)
 
-function knownAt(at: Point, path: Path): Node | null {
+/** What the server has at `path` below a point, if a view at the point has it. */
+export function knownAt(at: Point, path: Path): Node | null {
   for (const { view } of at.views.values()) {
     const node = view.known(path)
     if (node) return node

@@ -9,7 +9,7 @@ const WRITES = 'writes'
 
 // Records are arrays, because the build shortens the names of members.
 
-/** Export form JSON, its length, and when it was used last. */
+/** Export form JSON, its size, and when it was used last. */
 export type ViewRecord = [text: string, size: number, used: number]
 
 /** The action of a record that only notes that a transaction is running, and where. */
@@ -86,7 +86,7 @@ export class Storage {
     const sizes = new Map<string, [number, number]>()
     await this.visit(VIEWS, (key, record) => {
       if (!isView(key, record)) return false
-      sizes.set(key as string, [record[1], record[2]])
+      sizes.set(key as string, [sizeOf(key as string, record[0]), record[2]]) // earlier versions counted less
       return true
     })
     return sizes

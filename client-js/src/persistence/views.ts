@@ -140,7 +140,7 @@ export class SavedViews implements Link {
     if (saved) {
       live.saved = saved
       live.loaded = true
-      this.core.queue.raise(path, this.core.treeWith(tag).restore(path, saved, tag))
+      this.core.queue.raise(path, restore(this.core.treeWith(tag), path, saved, tag))
     } else this.confirm(live)
     this.read(live)
     if (this.live.get(key) !== live) return
@@ -222,8 +222,9 @@ export class SavedViews implements Link {
       live.saved = live.subscription.cached().node
       const text = JSON.stringify(live.saved.toJSON(true))
       if (text.length * 2 > this.maxBytes) continue
-      records.set(key, [text, text.length, Date.now()])
-      this.sizes.set(key, [text.length, Date.now()])
+      const size = sizeOf(key, text)
+      records.set(key, [text, size, Date.now()])
+      this.sizes.set(key, [size, Date.now()])
     }
     if (!records.size) return this.saving
     // A full disk must not disturb the database, which works without it.
@@ -257,6 +258,8 @@ export class SavedViews implements Link {
   }
 }
 
-const isChanged = ({ saved, subscription }: Live): boolean => subscription.cached().node !== saved
+// A listen for changes has no view.
+const isChanged = ({ saved, subscription }: Live): boolean =>
+  !subscription.chg && subscription.cached().node !== saved
 
 const keyOf = (path: Path, id: string): string => `${formatPath(path)} ${id}`

@@ -126,6 +126,32 @@ describe('writes from before a reload', () => {
   })
 })
 
+test('a saved view does not bring back what others below it have seen since', async () => {
+  const disk = new IDBFactory()
+  const first = await played(disk)
+  const all = (db: client.Database) => seen(db, client.ref(db, 'users'))
+  const before = all(first.db)
+  const saved = { ana: { name: 'old', n: 1, gone: 1 }, bo: 1, cy: 1 }
+  await tell(await greeted(), '/users', saved)
+  await before.until(saved)
+  await first.persistence.stop()
+
+  FakeSocket.all.length = 0
+  const { db } = await played(disk)
+  const at = (path: string) => client.ref(db, `users/${path}`)
+  const [name, gone] = [seen(db, at('ana/name')), seen(db, at('ana/gone'))]
+  const last = seen(db, client.query(at(''), client.limitToLast(1)))
+  const socket = await greeted()
+  await tell(socket, '/users/ana/name', 'new')
+  await tell(socket, '/users/ana/gone', null)
+  await tell(socket, '/users', { cy: 2 }, {})
+  await Promise.all([name.until('new'), gone.until(null), last.until({ cy: 2 })])
+  const now = { ana: { name: 'new', n: 1 }, bo: 1, cy: 2 }
+  const after = all(db)
+  await after.until(now)
+  expect([name.all, gone.all, last.all, after.all]).toEqual([['new'], [null], [{ cy: 2 }], [now]])
+})
+
 describe('a transaction', () => {
   test('goes after the listen that tells it what is there', async () => {
     const { db } = await played(new IDBFactory())
@@ -157,5 +183,38 @@ describe('a transaction', () => {
     client.deleteDatabase(db)
     expect(await ended).toBe('CLOSED')
     expect(socket.requests('p')).toEqual([])
+  })
+})
+
+describe('the disk', () => {
+  test('has nothing of a listener for changes', async () => {
+    const disk = new IDBFactory()
+    const { db, persistence } = await played(disk)
+    client.goOnline(db)
+    const socket = await greeted(['a'])
+    const listening = client.onChanges(client.ref(db, 'a'), () => {})
+    socket.answer((await requested(socket, 'q')).r)
+    const stop = await listening
+    await persistence.flush()
+    stop()
+    await persistence.flush()
+    expect(await savedViews(disk)).toEqual([])
+  })
+
+  test('is bounded for views that have nearly nothing', async () => {
+    const disk = new IDBFactory()
+    const { db, persistence } = await played(disk, { maxBytes: 1000 })
+    client.goOnline(db)
+    const socket = await greeted()
+    for (let i = 10; i < 30; i++) {
+      const values = seen(db, client.ref(db, `k${i}`))
+      await tell(socket, `/k${i}`, i)
+      await values.until(i)
+      values.stop()
+      await persistence.flush()
+    }
+    const keys = await savedViews(disk)
+    expect(keys).toHaveLength(8) // of 114 bytes
+    expect(keys).toContain('/k29 default')
   })
 })
