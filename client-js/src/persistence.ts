@@ -53,7 +53,10 @@ export interface Persistence {
    * say which user it belongs to.
    */
   clear(): Promise<void>
-  /** Ends persistence, and the database as `deleteDatabase` does. Saved data stays on disk. */
+  /**
+   * Ends the database as `deleteDatabase` does, which ends persistence, too. Resolves when the views are
+   * saved. Saved data stays on disk.
+   */
   stop(): Promise<void>
 }
 
@@ -71,7 +74,8 @@ export async function enablePersistence(
 ): Promise<Persistence> {
   const core = db.store as Core
   const { connection, target } = core
-  if (connection.closing.signal.aborted) invalid('the database was deleted')
+  const { signal } = connection.closing
+  if (signal.aborted) invalid('the database was deleted')
   if (enabled.has(core)) invalid('persistence is enabled already')
   if (connection.state !== 'offline') invalid('persistence must be enabled before the database is used')
   const { maxBytes = 20e6, maxWrites = 10_000, indexedDB = globalThis.indexedDB } = options
@@ -87,53 +91,64 @@ export async function enablePersistence(
     enabled.delete(core)
     throw error
   })
+  if (signal.aborted) {
+    storage.close()
+    throw errorOf(CLOSED)
+  }
   const locks = (options.locks ?? globalThis.navigator?.locks) as Platform['locks']
   const Channel = (options.BroadcastChannel ?? globalThis.BroadcastChannel) as typeof BroadcastChannel
   let tabs: Tabs | undefined
+  let views: SavedViews | undefined
   let release = () => {}
   const stopped = new Promise<void>(resolve => {
     release = resolve
   })
+  const end = async () => {
+    const saved = views?.stop() // before the listens end
+    tabs?.stop()
+    await saved
+    storage.close()
+    release() // so that the next start takes over what is left
+  }
+  const ended = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(end())))
+  const read = <T>(reading: Promise<T>) =>
+    reading.finally(() => {
+      if (signal.aborted) throw errorOf(CLOSED)
+    })
   if (locks && Channel && (options.shareConnection ?? !!(options.locks || globalThis.document))) {
     const Socket = target.WebSocket ?? defaultSocket()
     tabs = new Tabs(name, client, Socket, addressOf(core), { locks, channel: new Channel(name) })
     target.WebSocket = tabs.socketClass()
   } else if (locks) void locks.request(`${name} ${client}`, () => stopped)
-  const sizes = await storage.sizes()
+  const sizes = await read(storage.sizes())
   // The layers, from the application down to the server. A listener passes HeldListeners on its
   // way to the tree of views. A request passes SavedWrites, SavedViews, the connection, and
   // finally the socket, which may lead to the connection that the tabs share.
-  const views = new SavedViews(core.link, core, storage, sizes, maxBytes)
-  const writes = new SavedWrites(views, core, storage, client, maxWrites)
+  const saved = (views = new SavedViews(core.link, core, storage, sizes, maxBytes))
+  const writes = new SavedWrites(saved, core, storage, client, maxWrites)
   core.link = writes
-  core.listeners = new HeldListeners(core.sync, views, core.queue)
-  writes.adopt(await orphans(storage, name, locks, stopped), onRefused)
+  core.listeners = new HeldListeners(core.sync, saved, core.queue)
+  writes.adopt(await read(orphans(storage, name, locks, stopped)), onRefused)
 
-  const hidden = () => void (globalThis.document?.hidden && views.saveAll())
-  globalThis.document?.addEventListener('visibilitychange', hidden)
-  globalThis.addEventListener?.('pagehide', hidden)
+  const hidden = () => void (globalThis.document?.hidden && saved.saveAll())
+  globalThis.document?.addEventListener('visibilitychange', hidden, connection.closing)
+  globalThis.addEventListener?.('pagehide', hidden, connection.closing)
   const flush = async () => {
-    await Promise.all([writes.flush(), views.saveAll()])
+    await Promise.all([writes.flush(), saved.saveAll()])
   }
   return {
     flush,
     async clear() {
-      if (connection.closing.signal.aborted) throw errorOf(CLOSED)
+      if (signal.aborted) throw errorOf(CLOSED)
       writes.forgetAll()
       await flush().catch(() => {}) // a write that is not on disk need not be deleted
-      views.forgetAll()
+      saved.forgetAll()
       await storage.clear()
     },
     async stop() {
-      globalThis.document?.removeEventListener('visibilitychange', hidden)
-      globalThis.removeEventListener?.('pagehide', hidden)
-      const saved = views.stop() // before the listens end
       close(core)
       forget(db)
-      tabs?.stop()
-      await saved
-      storage.close()
-      release() // so that the next start takes over what is left
+      await ended
     }
   }
 }

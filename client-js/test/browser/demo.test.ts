@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { WebSocket } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import {
   connected,
@@ -266,6 +267,18 @@ describe('org', () => {
     expect(await mary.locator('[data-group=bravo]').count()).toBe(0)
     await byambyn.locator('[data-group=bravo] [data-add=mchen]').click()
     await mary.locator('[data-user=mchen] .pair', { hasText: 'bravo' }).waitFor()
+  })
+
+  test('a reader that is no longer looked through has no connection', async () => {
+    const mary = await open(server.host, '?as=mchen')
+    const sockets: WebSocket[] = []
+    mary.on('websocket', socket => sockets.push(socket))
+    for (let n = 1; n <= 2; n++) {
+      await mary.getByLabel('Seen by').selectOption('mchen')
+      await soon(() => sockets.every(socket => socket.isClosed())).toBe(true)
+      await mary.getByLabel('Seen by').selectOption('auditor')
+      await soon(() => sockets.length).toBe(n)
+    }
   })
 })
 

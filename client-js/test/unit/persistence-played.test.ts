@@ -186,6 +186,53 @@ describe('a transaction', () => {
   })
 })
 
+describe('the end of a database', () => {
+  test('ends persistence: the next one finds all of it', async () => {
+    const disk = new IDBFactory()
+    const browser = new Browser()
+    const { request } = browser.tab()
+    let locks = 0
+    const counted = async (...args: unknown[]) => {
+      locks++
+      await request(...args).finally(() => locks--)
+    }
+    const options = { locks: { request: counted }, shareConnection: true }
+    const first = await played(disk, options)
+    const values = seen(first.db, client.ref(first.db, 'a'))
+    await tell(await greeted(), '/a', 1)
+    await values.until(1)
+    client.goOffline(first.db)
+    const written = client.set(client.ref(first.db, 'b'), 2).catch(({ code }) => code)
+    client.deleteDatabase(first.db)
+    expect(await written).toBe('CLOSED')
+    await eventually(() => expect(locks).toBe(0))
+    await expect(first.persistence.clear()).rejects.toMatchObject({ code: 'CLOSED' })
+    await first.persistence.stop()
+
+    const { db } = await played(disk, { locks: browser.tab(), shareConnection: false })
+    client.goOffline(db)
+    await seen(db, client.ref(db, 'a')).until(1)
+    await seen(db, client.ref(db, 'b')).until(2)
+  })
+
+  test.each([
+    ['before the disk is open', (end: () => void) => setTimeout(end)],
+    ['later', () => {}]
+  ])('ends persistence that is being enabled: %s', async (_, soon) => {
+    const disk = new IDBFactory()
+    const db = client.getDatabase({ databaseURL: 'http://localhost:9000?ns=played', WebSocket: FakeSocket })
+    const end = () => client.deleteDatabase(db)
+    const locks = {
+      async request() {
+        end()
+      }
+    }
+    soon(end)
+    const enabled = enablePersistence(db, { indexedDB: disk, locks, shareConnection: false })
+    await expect(enabled).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+})
+
 describe('the disk', () => {
   test('has nothing of a listener for changes', async () => {
     const disk = new IDBFactory()

@@ -58,8 +58,10 @@ export class Memberships {
     }
   }
 
+  /** Ends these listeners, and the connection, which is that of no other view. */
   close(): void {
     for (const end of this.ends.values()) end()
+    this.client.close()
   }
 
   private follow(kind: 'users' | 'groups', id: string): void {
