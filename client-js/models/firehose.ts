@@ -42,12 +42,12 @@ export function firehose(
     const added = onChildAdded(
       news,
       status => {
-        if (filter(status.val()!)) next(status.val()!)
+        if (!stopped && filter(status.val()!)) next(status.val()!)
       },
       cancel
     )
     const removed = onChildRemoved(news, status => {
-      if (filter(status.val()!)) next({ id: status.val()!.id, deleted: true })
+      if (!stopped && filter(status.val()!)) next({ id: status.val()!.id, deleted: true })
     })
     stops = [added, removed]
   }

@@ -172,7 +172,11 @@ export class Query {
     const fails = typeof failure === 'function' ? (failure as (error: Error) => unknown) : undefined
     const self = context ?? (fails ? undefined : failure)
     const promise = new Promise<Snapshot>((resolve, reject) => {
+      let first = true // a message may bring several
       const next = (snapshot: DataSnapshot, previous?: string | null) => {
+        if (!first) return
+        first = false
+        off(this.modular, type, next)
         const seen = new Snapshot(snapshot)
         resolve(seen)
         callback?.call(self, seen, previous)
@@ -181,7 +185,7 @@ export class Query {
         reject(error)
         fails?.call(self, error)
       }
-      listens[type](this.modular, next, error, { onlyOnce: true })
+      listens[type](this.modular, next, error)
     })
     if (callback || fails) promise.catch(() => {})
     return promise

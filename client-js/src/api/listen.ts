@@ -10,7 +10,10 @@ import type { Children } from './types.js'
 export type { EventType }
 
 export interface ListenOptions {
-  /** Remove the listener after its first event. */
+  /**
+   * Remove the listener after its first event. Events of the same change still come, such as `child_added`
+   * for each child of a new list, as with `firebase/database`.
+   */
   readonly onlyOnce?: boolean
 }
 

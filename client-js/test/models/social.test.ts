@@ -287,6 +287,19 @@ test('the firehose tells what passes a filter, and what of it is deleted', async
   ])
 })
 
+test('a firehose that was stopped tells nothing more, also of what has come already', async () => {
+  const { as } = await network()
+  const feed = as<SocialData>({ uid: 'svc-feed', token: { firehose: true } })
+  const heard = calls<Status | Deleted>()
+  const next = (news: Status | Deleted) => {
+    heard.add(news)
+    stop()
+  }
+  const stop = firehose(feed, () => true, next, undefined, 0)
+  await heard.until(1)
+  expect(heard.all).toHaveLength(1)
+})
+
 const makers: Record<string, (...args: any) => Filter> = {
   track: (phrases: string[]) => track(...phrases),
   follow: (logins: string[]) => follow(...logins),

@@ -70,6 +70,16 @@ test('on, off and contexts', async () => {
   ])
 })
 
+test('once is once, also of children that come together', async () => {
+  const ns = freshNamespace()
+  await server.rest(ns, 'PUT', '/list', { a: 1, b: 2, c: 3 })
+  const list = open('list', ns)
+  const keys: unknown[] = []
+  const first = await list.once('child_added', snapshot => keys.push(snapshot.key()))
+  await list.once('value')
+  expect([first.key(), keys]).toEqual(['a', ['a']])
+})
+
 test('queries and limit', async () => {
   const ref = open('q')
   await ref.set({ a: 1, b: 2, c: 3 })
