@@ -163,8 +163,12 @@ test('a tab without a network, which is reloaded: nothing is lost or doubled', a
   await lists(ana, 'ana: one', 'ana: two', 'ana: three', 'ana: four')
   await say(ana, 'five')
   await say(bo, 'are you there?')
-  const before = await server.rest(ns, 'GET', '/')
-  expect([Object.keys(before.messages).length, before.count]).toEqual([3, 3])
+  await expect
+    .poll(async () => {
+      const { messages, count } = await server.rest(ns, 'GET', '/')
+      return [Object.keys(messages).length, count]
+    })
+    .toEqual([3, 3])
 
   relay.mend()
   await ana.evaluate(() => dispatchEvent(new Event('online')))
