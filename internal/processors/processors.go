@@ -1,5 +1,5 @@
-// Package processors says how many processors long work may keep busy, and keeps one more for
-// what waits for the network.
+// Package processors says how many processors long work may keep busy, and keeps more for what
+// waits for the network.
 package processors
 
 import (
@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// spares is how many processors more than it has the process may be told to use: one for the
+// added is how many processors more than it has the process may be told to use: one for the
 // poller of the network, and one for the garbage collector, which is at work for much of the time
 // while clients write and read megabytes, and keeps a processor to itself.
-const spares = 2
+const added = 2
 
-// spare is spares while the runtime uses as many processors more than the process has.
+// spare is added while the runtime uses that many processors more than the process has, or 0.
 var spare atomic.Int32
 
 // Count returns how many processors the process has: GOMAXPROCS without spare ones.
@@ -31,11 +31,11 @@ func Count() int { return runtime.GOMAXPROCS(0) - int(spare.Load()) }
 // asks the poller. The runtime no longer follows a change of the processors that a container may
 // use: the server has to be started again.
 func AddSpare() (remove func()) {
-	if os.Getenv("GOMAXPROCS") != "" || !spare.CompareAndSwap(0, spares) {
+	if os.Getenv("GOMAXPROCS") != "" || !spare.CompareAndSwap(0, added) {
 		return func() {}
 	}
 	n := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(n + spares)
+	runtime.GOMAXPROCS(n + added)
 	return func() {
 		spare.Store(0)
 		runtime.SetDefaultGOMAXPROCS()

@@ -13,8 +13,8 @@ func TestAddSpare(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	remove := AddSpare()
 	AddSpare()() // there is one: this neither adds nor removes one
-	if got := runtime.GOMAXPROCS(0); got != before+spares || Count() != before {
-		t.Errorf("the runtime uses %d processors, and Count() = %d; want %d, %d", got, Count(), before+spares, before)
+	if got := runtime.GOMAXPROCS(0); got != before+added || Count() != before {
+		t.Errorf("the runtime uses %d processors, and Count() = %d; want %d, %d", got, Count(), before+added, before)
 	}
 	remove()
 	if got := runtime.GOMAXPROCS(0); got != before || Count() != before {

@@ -149,7 +149,7 @@ func (a *Access) Authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *
 // may not read.
 func (a *Access) MayKnowAll(c Caller) bool { return c.Admin || a.TellRules }
 
-// RequireIndex refuses a query without a declared index, whoever asks (REST
+// RequireIndex refuses a query without a declared index, for all callers (REST
 // §5.3), if the read needs one. Without a rules document there is no place to declare one:
 // the query is answered, and Unindexed is told that it would be refused elsewhere.
 func (a *Access) RequireIndex(rs *rules.Ruleset, r Read) error {

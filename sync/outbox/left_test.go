@@ -51,7 +51,7 @@ func TestDoubt(t *testing.T) {
 			func(o *Outbox, _ func(string, int64) *View) { End(o, viewAt(o, "/a", 0), 5) },
 			map[string]int{"/a 0": none},
 		},
-		"one of which it is not known what was sent": {
+		"one that was sent an unknown part": {
 			func(o *Outbox, _ func(string, int64) *View) {
 				v := viewAt(o, "/a", 0)
 				o.Resume(v)
@@ -176,15 +176,15 @@ func TestLeftOutSendsAgain(t *testing.T) {
 		pushed      bool
 		again       bool
 	}{
-		"one below":                       {"/a/b", "/a", 0, 0, false, true, true},
-		"one that lags":                   {"/a/b", "/a", 0, 0, true, true, true},
-		"one with a tag":                  {"/a/b", "/a", 3, 0, false, true, true},
-		"one with a tag, above":           {"/a", "/a/b", 3, 0, false, true, true},
-		"one of a tag":                    {"/a", "/a/b", 0, 3, false, true, true},
-		"above, which the other gave way": {"/a", "/a/b", 0, 0, false, true, false},
-		"above, of which a hash was good": {"/a", "/a/b", 0, 0, false, false, true},
-		"elsewhere":                       {"/b", "/a", 0, 0, false, true, false},
-		"two tags":                        {"/a", "/a", 1, 2, false, true, false},
+		"one below":                        {"/a/b", "/a", 0, 0, false, true, true},
+		"one that lags":                    {"/a/b", "/a", 0, 0, true, true, true},
+		"one with a tag":                   {"/a/b", "/a", 3, 0, false, true, true},
+		"one with a tag, above":            {"/a", "/a/b", 3, 0, false, true, true},
+		"one of a tag":                     {"/a", "/a/b", 0, 3, false, true, true},
+		"above, which the other gave way":  {"/a", "/a/b", 0, 0, false, true, false},
+		"above, with a hash that was good": {"/a", "/a/b", 0, 0, false, false, true},
+		"elsewhere":                        {"/b", "/a", 0, 0, false, true, false},
+		"two tags":                         {"/a", "/a", 1, 2, false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := New(Realtime, 0, noNotify)

@@ -38,7 +38,8 @@ const plays = names.flatMap((name, m) => forms(name).map((form, f) => ({ name, f
 for (const [d, [door, opens]] of played.entries()) {
   describe(`${door}, MODELS_SEED=${seed}`, () => {
     for (const { name, form, turn } of plays) {
-      test.skipIf(!long && turn % played.length !== d)(`${name}, ${form.name}`, async () => {
+      if (!long && turn % played.length !== d) continue
+      test(`${name}, ${form.name}`, async () => {
         const play = new Play(name, form, opens)
         try {
           await play.all()

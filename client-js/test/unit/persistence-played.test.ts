@@ -1,4 +1,4 @@
-// Persistence with a server that the test plays: who is signed in, what overtakes what, and the end.
+// Persistence with a server that the test plays: the user who is signed in, the order of messages, and the end.
 
 import { IDBFactory } from 'fake-indexeddb'
 import { beforeEach, describe, expect, test } from 'vitest'
