@@ -22,6 +22,7 @@ type Client struct {
 	connects *rate.Limiter
 	Requests *rate.Limiter // HTTP requests and messages
 	Resources
+	heads sync.Mutex // of the connection whose large head is being taken in
 
 	// These are guarded by the table's mu.
 	holders     int

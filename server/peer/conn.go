@@ -32,6 +32,7 @@ type conn struct {
 	head    head             // of the goroutine that reads
 	ahead   []byte           // what was read too far, in buffer
 	buffer  *[readAhead]byte // nil: nothing was
+	turn    atomic.Bool      // it has client.heads
 	held    limit.Hold       // what the head takes; of the goroutine of the request
 	request *http.Request    // that has the head; nil: none
 
@@ -147,6 +148,7 @@ func (cs *Conns) Changed(c net.Conn, state http.ConnState) {
 		}
 	case http.StateClosed:
 		if l := connOf(c); l != nil {
+			l.endTurn()
 			l.release() // not what was read ahead: net/http may still be reading
 		}
 		if l := cs.End(c, true); l != nil && !l.asked.Load() && time.Since(l.began) >= cs.table.options.HeaderTimeout {

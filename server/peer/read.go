@@ -34,6 +34,7 @@ var aheadBuffers = sync.Pool{New: func() any { return new([readAhead]byte) }}
 // Read implements net.Conn. It never returns bytes of a head together with those that follow
 // it, so that all heads are counted, in whatever pieces they arrive.
 func (c *conn) Read(p []byte) (n int, err error) {
+	c.endTurn()
 	left := c.left.Load()
 	switch {
 	case left == inHead && (!c.head.ended || len(p) > 1):
@@ -85,6 +86,7 @@ func (c *conn) readHead(p []byte) (int, error) {
 	if n == 0 {
 		return n, err
 	}
+	c.takeTurn(n)
 	c.head.ended = false
 	if end := c.head.take(p[:n]); end < n {
 		c.unread(p[end:n])
@@ -97,6 +99,28 @@ func (c *conn) readHead(p []byte) (int, error) {
 		return 0, c.refuse(http.StatusServiceUnavailable)
 	}
 	return n, err
+}
+
+// takeTurn waits until no other connection of the client takes in a piece of a large head,
+// which is over with the next call of Read or Write, or when the request has its handler.
+// Hundreds of heads that arrive at once would keep all processors from other clients.
+func (c *conn) takeTurn(n int) {
+	if c.client != nil && c.head.size+int64(n) > FreeHead {
+		c.client.heads.Lock()
+		c.turn.Store(true)
+	}
+}
+
+func (c *conn) endTurn() {
+	if c.turn.Load() && c.turn.CompareAndSwap(true, false) { // net/http reads on while the handler begins
+		c.client.heads.Unlock()
+	}
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(p []byte) (int, error) {
+	c.endTurn()
+	return c.Conn.Write(p)
 }
 
 // unread puts bytes before those that were read too far, from which they were taken.
@@ -118,6 +142,7 @@ const refusalTime = 500 * time.Millisecond
 
 // refuse answers a request that has not come to its end.
 func (c *conn) refuse(status int) error {
+	c.endTurn()
 	text := fmt.Sprint(status, " ", http.StatusText(status))
 	header := ""
 	if status == http.StatusServiceUnavailable {
@@ -186,6 +211,7 @@ func (c *conn) release() {
 
 // enter makes the next bytes those of the body of r.
 func (c *conn) enter(r *http.Request) {
+	c.endTurn()
 	c.request = r
 	c.left.Store(max(r.ContentLength, unknown))
 }
