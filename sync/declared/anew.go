@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/tree"
@@ -12,12 +13,16 @@ import (
 )
 
 // Check derives everything anew from the state of a transaction and reports what differs:
-// for each definition that is ready, in the order of the document. It takes memory for each
+// for each definition that is ready, in the order of the document. What it reports of no definition is that
+// this version refuses the document. It takes memory for each
 // place, so it is for tests and for the command.
 func Check(ctx context.Context, tx *store.Tx, report func(definition, text string)) error {
 	d, err := Load(tx)
 	if err != nil || d == nil {
 		return err
+	}
+	if err := d.Refused(); err != nil {
+		report("", "this version of Dogwood refuses the data document, so nothing was compared: "+strings.TrimSpace(err.Error()))
 	}
 	for _, def := range d.document.Definitions() {
 		if d.states[def].Phase != Ready {
