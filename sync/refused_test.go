@@ -140,7 +140,7 @@ func testRefusedDocument(t *testing.T, file, text string) {
 		t.Errorf("built %t, %d refused", built(t, db), db.Stats().Refused)
 	}
 	err = db.store.View(func(tx *store.Tx) error {
-		return declared.Check(t.Context(), tx, func(definition, text string) { t.Errorf("%s: %s", definition, text) })
+		return declared.Check(t.Context(), tx, time.Now(), func(definition, text string) { t.Errorf("%s: %s", definition, text) })
 	})
 	if err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
@@ -120,7 +121,7 @@ func declaredData(ctx context.Context, file string) (findings []error, err error
 		if rules != nil && rules.Refused() != nil {
 			findings = append(findings, fmt.Errorf("this version of Dogwood refuses the rules: %s", strings.TrimSpace(rules.Refused().Error())))
 		}
-		return declared.Check(ctx, tx, func(definition, text string) {
+		return declared.Check(ctx, tx, time.Now(), func(definition, text string) {
 			if definition == "" {
 				findings = append(findings, errors.New(text))
 			} else if found[definition]++; found[definition] <= maxViolations {
