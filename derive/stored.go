@@ -20,8 +20,13 @@ func ParseStored(src string) *Document {
 }
 
 // Refused returns why this version refuses the text of a stored document, nil if it does not.
-// The error is of type Errors.
-func (d *Document) Refused() error { return d.refused }
+// The error is of type Errors. A nil Document is no text.
+func (d *Document) Refused() error {
+	if d == nil {
+		return nil
+	}
+	return d.refused
+}
 
 // mentioned returns a source for each path that the definitions of a text have. If one of them may have
 // others, or has none, it returns one of everything.

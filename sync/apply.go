@@ -275,7 +275,7 @@ func (b *batch) enforceData(data *declared.Data) {
 	}
 	b.dirty, b.data = true, data
 	b.Committed = append(b.Committed, func() {
-		if b.db.data.Swap(data).Refused() != nil {
+		if b.db.data.Swap(data).Document().Refused() != nil {
 			expireFrom(b.db, data)
 			b.db.hurry = true
 		}

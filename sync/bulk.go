@@ -68,7 +68,7 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 
 // refusedData returns the error of an import to p that may meet a data document which this version refuses.
 func refusedData(data *declared.Data, p tree.Path) error {
-	if err := data.Refuses(p); err != nil {
+	if err := declared.Refuses(data, p); err != nil {
 		return &fault.DocumentError{Text: err.Error()}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (d *Database) Stats() Stats {
 
 		Definitions: d.data.Load().Activities(),
 	}
-	for _, err := range []error{d.rules.Load().Refused(), d.data.Load().Refused()} {
+	for _, err := range []error{d.rules.Load().Refused(), d.data.Load().Document().Refused()} {
 		if err != nil {
 			s.Refused++
 		}

@@ -22,7 +22,7 @@ func Check(ctx context.Context, tx *store.Tx, now time.Time, report func(definit
 	if err != nil || d == nil {
 		return err
 	}
-	if err := d.Refused(); err != nil {
+	if err := d.document.Refused(); err != nil {
 		report("", "this version of Dogwood refuses the data document, so nothing was compared: "+strings.TrimSpace(err.Error()))
 	}
 	for _, def := range d.document.Definitions() {

@@ -56,18 +56,11 @@ func Load(tx *store.Tx) (*Data, error) {
 	return &Data{document: document, stored: s, ready: true, indexes: indexes}, err
 }
 
-// Refused returns why this version of Dogwood refuses the document, nil if it does not. Then no definition
-// is in force, and the states are those of before: nothing that they are about changes meanwhile.
-func (d *Data) Refused() error {
-	if d == nil {
-		return nil
-	}
-	return d.document.Refused()
-}
-
-// Refuses returns the error of an import to p that may meet a definition of a document that is refused.
-func (d *Data) Refuses(p tree.Path) error {
-	if d.Refused() == nil {
+// Refuses returns the error of an import to p that may meet a definition of a document that this version of
+// Dogwood refuses. Then no definition is in force, and the states are those of before: nothing that they are about
+// changes meanwhile.
+func Refuses(d *Data, p tree.Path) error {
+	if d.Document().Refused() == nil {
 		return nil
 	}
 	_, err := d.Derive(Write{Writes: []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}})

@@ -131,7 +131,7 @@ func (p *previewer) look() error {
 	return nil
 }
 
-// Bytes of a row beside the paths and values that it has, about.
+// Bytes of a row without the paths and values that it has, about.
 const (
 	timerBytes = 12
 	entryBytes = 14

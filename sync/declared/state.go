@@ -136,7 +136,7 @@ func (d *Data) behind(def *derive.Definition, p tree.Path) (behind, asked bool) 
 
 // Working reports whether there is something to be verified or built.
 func (d *Data) Working() bool {
-	if d == nil || d.Refused() != nil {
+	if d == nil || d.document.Refused() != nil {
 		return false
 	}
 	return len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0 || d.working() >= 0
@@ -179,8 +179,8 @@ func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
 	if d == nil {
 		return list, nil
 	}
-	if errs, ok := d.Refused().(derive.Errors); ok {
-		return d.refusedStatus(errs), nil
+	if errs, ok := d.document.Refused().(derive.Errors); ok {
+		return refusedStatus(d.stored.States, errs), nil
 	}
 	for _, def := range d.document.Definitions() {
 		s := d.states[def]
@@ -200,8 +200,7 @@ func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
 
 // refusedStatus returns what is known of the definitions of a document that is refused: their names, and for
 // each an error of its own, or else the first one. There is at least one status, maybe without a name.
-func (d *Data) refusedStatus(errs derive.Errors) (list []Status) {
-	all := d.stored.States
+func refusedStatus(all []state, errs derive.Errors) (list []Status) {
 	if len(all) == 0 {
 		all = []state{{}}
 	}

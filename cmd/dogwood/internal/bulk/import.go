@@ -174,7 +174,7 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 	return s.Update(func(tx *store.Tx) error {
 		data, err := declared.Load(tx)
 		if err == nil {
-			err = data.Refuses(path)
+			err = declared.Refuses(data, path)
 		}
 		if err != nil {
 			return err
