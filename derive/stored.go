@@ -49,13 +49,14 @@ func mentioned(src string) (list []*Definition) {
 		return everything
 	}
 	for i := range all.Members {
-		some := false
-		for v := range all.Members[i].Value.All() {
-			if text, ok := jsonc.Str(v); ok && strings.HasPrefix(text, "/") {
-				list, some = append(list, &Definition{source: fixedPart(text)}), true
+		some := len(list)
+		obj, _ := all.Members[i].Value.Value.(*hujson.Object)
+		for j := 0; obj != nil && j < len(obj.Members); j++ {
+			if text, _ := jsonc.Str(&obj.Members[j].Value); strings.HasPrefix(text, "/") {
+				list = append(list, &Definition{source: fixedPart(text)})
 			}
 		}
-		if !some {
+		if len(list) == some {
 			return everything
 		}
 	}

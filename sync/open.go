@@ -130,8 +130,8 @@ func expireFrom(d *core, data *declared.Data) {
 // one has accepted. The database is open all the same: with such rules clients may do nothing, and with such a
 // document writes to what it may be about are refused, until an administrator replaces them.
 func tellRefused(d *core) {
-	for what, err := range map[string]error{"rules": d.rules.Load().Refused(), "data document": d.data.Load().Document().Refused()} {
-		if err != nil {
+	for i, err := range []error{d.rules.Load().Refused(), d.data.Load().Document().Refused()} {
+		if what := []string{"rules", "data document"}[i]; err != nil {
 			d.log.Error("this version of Dogwood refuses what is stored: clients are refused until it is replaced, or the version runs that accepted it", "database", d.store.String(), "refused", what, "err", err)
 		}
 	}
