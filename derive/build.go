@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/dogwooddb/dogwood/tree"
@@ -67,9 +68,7 @@ type Outcome struct {
 // and sum. Of containers that are counted whole, the value is the number of children.
 // Nodes that do not match have none. It is for those that derive everything anew.
 func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err error) {
-	r := &run{Change: &Change{Before: t, Admin: true}, bounds: boundsOf(true)}
-	r.bounds.spent, r.bounds.steps = math.MaxInt, math.MaxInt
-	r.before = t
+	r := anew(t)
 	defer r.close()
 	for _, p := range nodes {
 		o, ok := outcomeAnew(r, d, p)
@@ -87,6 +86,38 @@ func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err er
 		}
 	}
 	return list, nil
+}
+
+// Unknown is the time of a node that expires some time after its last write.
+const Unknown = -1
+
+// Dues returns when stored nodes expire by a definition of the kind expire, in their order: in milliseconds since
+// 1970, 0 for never, or Unknown. It is for those that derive everything anew.
+func (d *Definition) Dues(t Tree, nodes []tree.Path) (list []int64, err error) {
+	r := anew(t)
+	defer r.close()
+	for _, p := range nodes {
+		due := int64(0)
+		if o, ok := r.outcome(d, p, touched{}, false); ok {
+			due = Unknown
+			if d.value != nil {
+				due, _ = dueOf(d, o.value)
+			}
+		}
+		if err := r.trees.Err(); err != nil || r.err != nil {
+			return nil, cmp.Or(err, r.err)
+		}
+		list, r.skipped = append(list, due), r.skipped[:0]
+	}
+	return list, nil
+}
+
+// anew returns a run that has time for stored nodes. It must be closed.
+func anew(t Tree) *run {
+	r := &run{Change: &Change{Before: t, Admin: true}, bounds: boundsOf(true)}
+	r.bounds.spent, r.bounds.steps = math.MaxInt, math.MaxInt
+	r.before = t
+	return r
 }
 
 func outcomeAnew(r *run, d *Definition, p tree.Path) (o outcome, ok bool) {

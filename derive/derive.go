@@ -130,6 +130,9 @@ func (d *Document) Derive(c *Change) (*Result, error) {
 	if c.Build == nil && !slices.ContainsFunc(c.Writes, func(w tree.ResolvedWrite) bool { return d.trie.meets(w.Path) }) {
 		return nil, nil
 	}
+	if d.refused != nil {
+		return nil, unread(c)
+	}
 	r := begin(d, c)
 	defer end(r)
 	if one := touchedAlone(d, c); one != nil {

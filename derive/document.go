@@ -30,6 +30,7 @@ type Document struct {
 	definitions []*Definition
 	levels      [][]*Definition // those with targets; a later level looks at targets of earlier ones
 	trie        *node
+	refused     error // of a stored document; nil: it is accepted
 }
 
 // Source returns the text, comments and layout included.

@@ -30,20 +30,26 @@ func (r *run) due(d *Definition, p tree.Path, t touched) int64 {
 		return r.Now.Add(d.After).UnixMilli()
 	}
 	n, fault := r.value(d.value, p, true)
-	ms, ok := n.NumberValue()
-	switch {
-	case !ok && fault == "" && n.IsEmpty():
-		return 0
-	case !ok && fault == "":
-		fault = "the time is no number"
-	case ok && (ms < 0 || ms > 1<<53):
-		fault = "the time is out of range"
+	due := int64(0)
+	if fault == "" && !n.IsEmpty() {
+		due, fault = dueOf(d, n)
 	}
 	if fault != "" {
 		r.skip(d, p, true, fault)
-		return 0
 	}
-	return max(int64(ms)+d.After.Milliseconds(), 1) // 0 would be never
+	return due
+}
+
+// dueOf returns when a node expires that says a time.
+func dueOf(d *Definition, n tree.Node) (due int64, fault string) {
+	switch ms, ok := n.NumberValue(); {
+	case !ok:
+		return 0, "the time is no number"
+	case ms < 0 || ms > 1<<53:
+		return 0, "the time is out of range"
+	default:
+		return max(int64(ms)+d.After.Milliseconds(), 1), "" // 0 would be never
+	}
 }
 
 // Time returns when the node expires. Due must not be 0.

@@ -15,6 +15,7 @@ const (
 	KeptBy   Reason = iota // a client says something else about a target
 	Taken                  // two source nodes would have one place
 	TooLarge               // more would follow than one write may change
+	Unread                 // this version refuses the document (ParseStored)
 )
 
 // A Refusal is a write that is not to be carried out.
@@ -40,6 +41,12 @@ func taken(d *Definition, p tree.Path) *Refusal {
 		text = fmt.Sprintf("%s would have two values by the definition %q", p.Clean(), d.Name)
 	}
 	return &Refusal{Taken, d.Name, p, text}
+}
+
+// unread refuses a write that may meet a definition of a document that is refused.
+func unread(c *Change) *Refusal {
+	return &Refusal{Unread, "", c.Writes[0].Path, "this version of Dogwood refuses the data document of the database, and writes to what it is about; " +
+		"put another one in force with dogwood data deploy or rollback, or run the version that accepted it"}
 }
 
 // Bounds of what follows from one write.

@@ -19,7 +19,17 @@ type Ruleset struct {
 	indexes  []IndexDef // in document order
 	limits   []*Limit   // in document order
 	rules    []*rule    // in document order
+	refused  error      // of a stored document; nil: it is accepted
 }
+
+// Refuse returns the ruleset of a stored document that this version of Dogwood refuses, for a reason. It
+// denies everything, and keeps the indexes that were declared.
+func Refuse(source string, reason error, indexes []IndexDef) *Ruleset {
+	return &Ruleset{source: source, strict: source, refused: reason, indexes: indexes}
+}
+
+// Refused returns the reason of Refuse, nil for other rulesets.
+func (r *Ruleset) Refused() error { return r.refused }
 
 // Source returns the document as it was given to Parse, comments and layout
 // included.

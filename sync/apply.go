@@ -275,7 +275,10 @@ func (b *batch) enforceData(data *declared.Data) {
 	}
 	b.dirty, b.data = true, data
 	b.Committed = append(b.Committed, func() {
-		b.db.data.Store(data)
+		if b.db.data.Swap(data).Document().Refused() != nil {
+			expireFrom(b.db, data)
+			b.db.hurry = true
+		}
 		b.db.work = true
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pieces"
@@ -37,6 +38,9 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 	if d.closed.Load() {
 		return ImportResult{}, fault.ErrClosed
 	}
+	if err := refusedData(d.data.Load(), p); err != nil {
+		return ImportResult{}, err
+	}
 	src = pieces.Checked{Reader: src, Check: d.mayStore} // an import ends when there is no room any more
 	text := d.logText(ctx, p, src, &o, t.now)
 	if text != nil {
@@ -60,6 +64,14 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 		t.abort(ctx, d)
 	}
 	return l.Stats(), importError(d, p, err)
+}
+
+// refusedData returns the error of an import to p that may meet a data document which this version refuses.
+func refusedData(data *declared.Data, p tree.Path) error {
+	if err := declared.Refuses(data, p); err != nil {
+		return &fault.DocumentError{Text: err.Error()}
+	}
+	return nil
 }
 
 // link makes what was read the value at the path of the load. Its outcome is known, even if the
@@ -129,6 +141,9 @@ func (t *linkTask) size() int64 { return taskOverhead }
 
 func (t *linkTask) apply(b *batch) error {
 	p := t.load.Path()
+	if err := refusedData(b.data, p); err != nil {
+		return err
+	}
 	write := []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}
 	c := audience.Change{Batch: &b.Batch, Writes: write, Whole: true}
 	if err := c.Before(); err != nil {

@@ -43,9 +43,12 @@ type core struct {
 	audience *audience.Audience
 	hashes   fingerprint.Cache // the lock of the audience guards it
 
-	work bool   // there may be something to reclaim or to build; the committer's
-	late []task // see retry; the committer's
-	due  int64  // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
+	work  bool   // there may be something to reclaim or to build; the committer's
+	late  []task // see retry; the committer's
+	hurry bool   // late operations are to be tried at once; the committer's
+	due   int64  // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
+
+	orphans atomic.Pointer[map[string]*Session] // sessions of an earlier run, whose operations wait for rules that this version accepts; nil: none
 
 	sweep declared.Sweep // of timers whose nodes are gone; the committer's
 

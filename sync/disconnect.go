@@ -248,7 +248,7 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 	if holds && err == nil {
 		err = f()
 	}
-	if fault.IsBroken(err) || errors.Is(err, errOutdated) {
+	if fault.IsBroken(err) || errors.Is(err, errOutdated) || errors.Is(err, fault.ErrDocument) {
 		return err
 	}
 	return b.setPending(s, e)
@@ -344,7 +344,7 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 }
 
 // runOrphans carries out what sessions of an earlier run left: the server went
-// down before it could. The error is of store.NoRoom if some of it is late.
+// down before it could. The error is one of waits if some of it is late.
 //
 // The sessions have no outbox and no quota: their clients are gone, and nothing
 // is answered.
@@ -372,10 +372,19 @@ func (d *Database) runOrphans() error {
 	if err != nil {
 		return err
 	}
+	if d.rules.Load().Refused() != nil { // which would have them skipped
+		d.orphans.Store(&left)
+		return nil
+	}
+	return runLeft(d, left)
+}
+
+// runLeft carries out what sessions of an earlier run left. The error is the first one, of waits if all are.
+func runLeft(d *Database, left map[string]*Session) error {
 	var late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
 		err := d.runDisconnect(left[id])
-		if err != nil && !store.NoRoom(err) {
+		if err != nil && !waits(err) {
 			return err
 		}
 		late = cmp.Or(late, err)

@@ -25,13 +25,17 @@ import (
 const maxTries = 100
 
 // A retry is the part of a late task that counts its tries. Behind the first
-// one, tries that fail because the disk is full do not count: they succeed when
-// there is room, however long that takes.
+// one, tries that fail because the disk is full, or this version refuses the data document, do not
+// count: they succeed when that is mended, however long that takes.
 type retry struct{ tries int }
+
+// waits reports whether an operation that failed with an error succeeds when administrators have done
+// something: made room on the disk, or replaced a data document that this version refuses.
+func waits(err error) bool { return store.NoRoom(err) || errors.Is(err, fault.ErrDocument) }
 
 // again has t tried again if the store failed under it, and reports whether.
 func (r *retry) again(d *core, t task, err error) bool {
-	if r.tries == 0 || !store.NoRoom(err) && !errors.Is(err, errBehind) {
+	if r.tries == 0 || !waits(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
 	failed := errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrUnknown)
@@ -50,7 +54,8 @@ var errBehind = fmt.Errorf("%w: an operation before it was not", fault.ErrUnavai
 // front of each batch of them. Otherwise it is the late tasks that fail, and they are tried
 // now and then.
 func (c *committer) commitLate(queued bool) {
-	first := queued && c.db.stats.failing.Load()
+	first := queued && c.db.stats.failing.Load() || c.db.hurry
+	c.db.hurry = false
 	if len(c.db.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
 		return
 	}

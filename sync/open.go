@@ -75,10 +75,10 @@ func Open(o Options) (*Database, error) {
 	go d.commitLoop()
 	d.startScrubs()
 	err = d.runOrphans()
-	if err != nil && !store.NoRoom(err) {
+	if err != nil && !waits(err) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s, err), d.Close())
 	}
-	if late = cmp.Or(late, err); late != nil {
+	if late = cmp.Or(late, err); store.NoRoom(late) {
 		d.log.Error("the disk has no room: the database is served, and what its start has to write is written when there is some", "database", s.String(), "err", late)
 	}
 	return d, nil
@@ -109,15 +109,32 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	if data != nil {
 		d.data.Store(data)
 	}
+	expireFrom(d.core, data)
+	tellRefused(d.core)
+	stored, err := versions.Settings(tx)
+	all := settings(stored)
+	d.settings.Store(&all)
+	return err
+}
+
+// expireFrom has nodes looked for that are due by data that come in force, and timers whose nodes are gone.
+func expireFrom(d *core, data *declared.Data) {
 	if data.Expires() {
 		d.due = 1
 		d.sweep.Add(tree.Root)
 		d.work = true
 	}
-	stored, err := versions.Settings(tx)
-	all := settings(stored)
-	d.settings.Store(&all)
-	return err
+}
+
+// tellRefused logs that this version refuses the rules or the data document of the file, which an earlier
+// one has accepted. The database is open all the same: with such rules clients may do nothing, and with such a
+// document writes to what it may be about are refused, until an administrator replaces them.
+func tellRefused(d *core) {
+	for i, err := range []error{d.rules.Load().Refused(), d.data.Load().Document().Refused()} {
+		if what := []string{"rules", "data document"}[i]; err != nil {
+			d.log.Error("this version of Dogwood refuses what is stored: clients are refused until it is replaced, or the version runs that accepted it", "database", d.store.String(), "refused", what, "err", err)
+		}
+	}
 }
 
 // keepHistory lets clients of event streams come back, if there is a log of what they miss.

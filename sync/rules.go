@@ -69,6 +69,11 @@ func (d *Database) ChangeRules(ctx context.Context, c versions.Change) (versions
 	if err := d.do(ctx, t); err != nil {
 		return versions.Version{}, err
 	}
+	if left := d.orphans.Swap(nil); left != nil { // the rules before were refused
+		if err := runLeft(d, *left); err != nil {
+			d.log.Error("onDisconnect operations of the last run were not carried out", "database", d.store.String(), "err", err)
+		}
+	}
 	return t.version, nil
 }
 
@@ -226,6 +231,9 @@ var ErrNoDefinition = errors.New("no such definition")
 // ControlData pauses a definition of the data document, resumes it or has it built anew: the
 // verbs of package declared. The error is ErrNoDefinition or one of Write.
 func (wr *writer) ControlData(ctx context.Context, name, verb string) error {
+	if err := refusedData(wr.db.data.Load(), tree.Root); err != nil {
+		return err
+	}
 	var found declared.Totals
 	err := wr.db.snapshot(func(tx *store.Tx) (err error) {
 		tx.Interrupt = ctx.Err

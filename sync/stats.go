@@ -30,6 +30,7 @@ type Stats struct {
 	Queued      int   // writes that wait for the committer
 	QueuedBytes int64 // of them
 	Watchers    int   // of operations
+	Refused     int   // of the rules and the data document: those that this version of Dogwood refuses
 
 	Definitions map[string]declared.Activity // of the data document, by their names; nil: there is none
 }
@@ -64,6 +65,11 @@ func (d *Database) Stats() Stats {
 		Watchers:   d.watchers.Len(),
 
 		Definitions: d.data.Load().Activities(),
+	}
+	for _, err := range []error{d.rules.Load().Refused(), d.data.Load().Document().Refused()} {
+		if err != nil {
+			s.Refused++
+		}
 	}
 	s.Queued, s.QueuedBytes, s.Waits = d.queue.Waiting()
 	return s

@@ -214,6 +214,8 @@ func (b *batch) refuse(r *derive.Refusal, v decidedWrite, c Caller) error {
 		return &fault.TakenError{Text: r.Error(), Definition: r.Definition}
 	case derive.TooLarge:
 		return &fault.FollowsError{Text: r.Error(), Definition: r.Definition}
+	case derive.Unread:
+		return &fault.DocumentError{Text: r.Error()}
 	}
 	return &fault.DeniedError{Detail: r.Error(), Definition: r.Definition}
 }

@@ -116,7 +116,7 @@ var layers = map[string][]string{
 	"cmd/dogwood/internal/benchcmd":    {"bench", "bench/bare", "bench/isolation", "bench/redis", "bench/soak", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir"},
 	"cmd/dogwood/internal/build":       {"cmd/dogwood/internal/console"},
 	"cmd/dogwood/internal/bulk":        {"cmd/dogwood/internal/build", "cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "sync/declared", "tree", "tree/store", "tree/store/dirlock", "tree/store/durable", "tree/store/logdir"},
-	"cmd/dogwood/internal/checks":      {"sync/declared", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree/invariant", "tree/store"},
+	"cmd/dogwood/internal/checks":      {"sync/declared", "sync/versions", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "tree/invariant", "tree/store"},
 	"cmd/dogwood/internal/client":      {"cmd/dogwood/internal/build", "cmd/dogwood/internal/console", "cmd/dogwood/internal/profile", "tree"},
 	"cmd/dogwood/internal/config":      {"rules/lang"},
 	"cmd/dogwood/internal/console":     {"rules/explain"},

@@ -21,6 +21,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sdk-go/embed"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -162,38 +163,80 @@ func readOld(t *testing.T, s *serverProcess, secret string, want map[string]any)
 	}
 }
 
-// TestDowngradeIsRefused raises the format of a file, as a later version would. Each
-// command says what to do, and leaves the file as it is.
+// formats are one beyond those that this version reads, by those that it writes: to files without a data
+// document, and to those with one.
+var formats = map[string]string{"dogwood 2": "dogwood 6", "dogwood 4": "dogwood 6"}
+
+// TestDowngradeIsRefused raises the format of a file, as a later version would. Every command that opens
+// files says what to do, and leaves the file as it is. The file with a data document is also what versions without
+// declared data meet: they know no formats beyond dogwood 3, and have the same check.
 func TestDowngradeIsRefused(t *testing.T) {
+	for format, later := range formats {
+		t.Run(format, func(t *testing.T) { downgrade(t, format, later) })
+	}
+}
+
+func downgrade(t *testing.T, format, later string) {
 	dir, file := oldData(t)
 	s := startListening(t, exec.Command("dogwood", "serve", "--port", "0", "--ops-addr", "off", "--data", dir))
+	if format == "dogwood 4" {
+		document := `{"format": "dogwood-data/1", "define": {"sizes": {"count": "/rooms/$r/$m", "to": "/sizes/$r"}}}`
+		if status, text, err := request(t.Context(), http.MethodPut, s.url+"/.settings/data.json", secretOf(t, dir), document); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %q, %v", status, text, err)
+		}
+	}
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
+	if is, _ := formatOf(t, file); is != format {
+		t.Fatalf("the format is %q", is)
+	}
+	raised := raiseFormat(t, file, format, later)
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	for _, args := range [][]string{
+		{"serve", "--port", "0", "--ops-addr", "off", "--data", dir},
+		{"check", file},
+		{"check", "--data", dir},
+		{"check", "--invariants", "../../testdata/models/org/ops.json", file},
+		{"export", "/", "--data", dir},
+		{"import", "/", "-", "--data", dir, "--yes"},
+		{"backup", filepath.Join(t.TempDir(), "copy.db"), "--data", dir},
+		{"restore", file, "--data", elsewhere},
+		{"compact", "--data", dir},
+		{"log", "--data", dir},
+	} {
+		command := exec.Command("dogwood", args...)
+		command.Stdin = strings.NewReader("{}")
+		out, err := command.CombinedOutput()
+		text := string(out)
+		if err == nil || !strings.Contains(text, `written by another version of Dogwood: format "`+later+`", this one reads up to "dogwood 5"; use that version, or restore a backup from before the upgrade`) {
+			t.Errorf("dogwood %s: %v, %s", strings.Join(args, " "), err, text)
+		}
+		if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, raised) {
+			t.Errorf("dogwood %s: the file has changed, %v", strings.Join(args, " "), err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(elsewhere, "*.db")); err != nil || len(left) > 0 {
+		t.Errorf("restored: %v, %v", left, err)
+	}
+	if _, err := embed.Open(dir); err == nil || !strings.Contains(err.Error(), `format "`+later+`", this one reads up to "dogwood 5"`) {
+		t.Errorf("a Go program: %v", err)
+	}
+}
+
+// raiseFormat has a file say that it has a later format, and returns its bytes.
+func raiseFormat(t *testing.T, file, format, later string) []byte {
+	t.Helper()
 	old, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := bytes.ReplaceAll(old, []byte("dogwood 2"), []byte("dogwood 9"))
-	if bytes.Equal(later, old) {
+	raised := bytes.ReplaceAll(old, []byte(format), []byte(later))
+	if bytes.Equal(raised, old) {
 		t.Fatal("the file does not say its format")
 	}
-	if err := os.WriteFile(file, later, 0o600); err != nil {
+	if err := os.WriteFile(file, raised, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{
-		{"serve", "--port", "0", "--ops-addr", "off", "--data", dir},
-		{"check", file},
-		{"export", "/", "--data", dir},
-		{"compact", "--data", dir},
-	} {
-		out, err := exec.Command("dogwood", args...).CombinedOutput()
-		text := string(out)
-		if err == nil || !strings.Contains(text, `written by another version of Dogwood: format "dogwood 9", this one reads up to "dogwood 5"; use that version, or restore a backup from before the upgrade`) {
-			t.Errorf("dogwood %s: %v, %s", strings.Join(args, " "), err, text)
-		}
-		if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, later) {
-			t.Errorf("dogwood %s: the file has changed, %v", strings.Join(args, " "), err)
-		}
-	}
+	return raised
 }

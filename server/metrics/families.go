@@ -102,6 +102,7 @@ var ofDatabases = []struct {
 	{gauge("store_reclaim_entries", "Entries of the reclaim queue; of more than 1000 no more is known.", labelNamespace), func(d *Database) float64 { return float64(d.Usage.Reclaim) }},
 	{counter("damaged_rows_total", "How often reads, writes and scrubs came by an entry of the file that is damaged.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Damaged) }},
 	{counter("scrubs_total", "Times that the whole file was read for damage.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Scrubs) }},
+	{gauge("documents_refused", "How many of the rules and the data document this version of Dogwood refuses, which an earlier one has accepted.", labelNamespace), func(d *Database) float64 { return float64(d.Stats.Refused) }},
 	{gauge("store_failing", "1 while commits fail because the store does.", labelNamespace), func(d *Database) float64 { return d.failing() }},
 }
 

@@ -71,7 +71,7 @@ func (d Database) Plus(other Database) Database {
 
 // Past returns a database that is closed: counts, without what there is at a time.
 func (d Database) Past() Database {
-	d.Stats.Listeners, d.Stats.Queued, d.Stats.QueuedBytes, d.Stats.Watchers = 0, 0, 0, 0
+	d.Stats.Listeners, d.Stats.Queued, d.Stats.QueuedBytes, d.Stats.Watchers, d.Stats.Refused = 0, 0, 0, 0, 0
 	d.Failing, d.Open = false, false
 	return d
 }
@@ -155,5 +155,6 @@ func sumStats(a, b sync.Stats) sync.Stats {
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes
 	a.Watchers += b.Watchers
+	a.Refused += b.Refused
 	return a
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"strings"
+	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/tree"
@@ -12,12 +14,16 @@ import (
 )
 
 // Check derives everything anew from the state of a transaction and reports what differs:
-// for each definition that is ready, in the order of the document. It takes memory for each
+// for each definition that is ready, in the order of the document. What it reports of no definition is that
+// this version refuses the document. Before now nodes may have expired. It takes memory for each
 // place, so it is for tests and for the command.
-func Check(ctx context.Context, tx *store.Tx, report func(definition, text string)) error {
+func Check(ctx context.Context, tx *store.Tx, now time.Time, report func(definition, text string)) error {
 	d, err := Load(tx)
 	if err != nil || d == nil {
 		return err
+	}
+	if err := d.document.Refused(); err != nil {
+		report("", "this version of Dogwood refuses the data document, so nothing was compared: "+strings.TrimSpace(err.Error()))
 	}
 	for _, def := range d.document.Definitions() {
 		if d.states[def].Phase != Ready {
@@ -33,6 +39,8 @@ func Check(ctx context.Context, tx *store.Tx, report func(definition, text strin
 			err = c.checkTotals()
 		case derive.Keep:
 			err = c.checkKeep()
+		case derive.Expire:
+			err = c.checkExpire(now)
 		}
 		if err != nil {
 			return fmt.Errorf("definition %s: %w", def.Name, err)

@@ -64,7 +64,7 @@ func (d *db) anew() {
 		d.Fatal(err)
 	}
 	err = s.View(func(tx *store.Tx) error {
-		return declared.Check(d.Context(), tx, func(name, text string) { d.Errorf("%s: %s", name, text) })
+		return declared.Check(d.Context(), tx, time.Now(), func(name, text string) { d.Errorf("%s: %s", name, text) })
 	})
 	if err := errors.Join(err, s.Close()); err != nil {
 		d.Fatal(err)

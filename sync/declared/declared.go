@@ -40,10 +40,6 @@ func Load(tx *store.Tx) (*Data, error) {
 	if err != nil || source == "" {
 		return nil, err
 	}
-	document, err := derive.Parse(source)
-	if err != nil {
-		return nil, fmt.Errorf("stored data document: %w", err)
-	}
 	var s stored
 	text, err := tx.Meta(metaStates)
 	if err == nil && text != nil {
@@ -52,7 +48,23 @@ func Load(tx *store.Tx) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("states of the data document: %w", err)
 	}
-	return newData(document, s, nil), nil
+	document := derive.ParseStored(source)
+	if document.Refused() == nil {
+		return newData(document, s, nil), nil
+	}
+	indexes, err := tx.Indexes().All() // they stay as they are, since it is not known which ones are needed
+	return &Data{document: document, stored: s, ready: true, indexes: indexes}, err
+}
+
+// Refuses returns the error of an import to p that may meet a definition of a document that this version of
+// Dogwood refuses. Then no definition is in force, and the states are those of before: nothing that they are about
+// changes meanwhile.
+func Refuses(d *Data, p tree.Path) error {
+	if d.Document().Refused() == nil {
+		return nil
+	}
+	_, err := d.Derive(Write{Writes: []tree.ResolvedWrite{{Target: tree.Target{Path: p}}}})
+	return err
 }
 
 // newData returns the data of a document. Definitions without a state get one. They are counted on

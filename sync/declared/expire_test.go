@@ -229,7 +229,7 @@ func (d *db) expiring(now time.Time, each func(*store.Tx, *declared.Follows)) {
 			}
 			each(tx, f)
 		}
-		if err := declared.Check(d.Context(), tx, func(name, text string) { d.Errorf("%s: %s", name, text) }); err != nil {
+		if err := declared.Check(d.Context(), tx, now, func(name, text string) { d.Errorf("%s: %s", name, text) }); err != nil {
 			d.Fatal(err)
 		}
 		if err := tx.Commit(); err != nil {

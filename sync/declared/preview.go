@@ -20,6 +20,7 @@ type Preview struct {
 	Nodes   int64 `json:"nodes"`             // of the source that match; of a list, the lists
 	Writes  int64 `json:"writes,omitempty"`  // places that building would write
 	Removes int64 `json:"removes,omitempty"` // places that it would remove, and children of lists that are too long
+	Bytes   int64 `json:"bytes,omitempty"`   // about: of what it would write, places with their paths, times of expiry and entries of indexes
 
 	Conflicts []string `json:"conflicts,omitempty"` // of all definitions at most MaxConflicts
 	Total     int      `json:"conflictsTotal,omitempty"`
@@ -33,13 +34,13 @@ type Preview struct {
 const MaxPreviewed = 100_000
 
 // Preview compares the state of a transaction with what the definitions of a document need that
-// are new or changed, but for indexes. It writes nothing, and takes as long as that many nodes take to be read.
+// are new or changed, but for indexes that are off. It writes nothing, and takes as long as that many nodes take to be read.
 func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Document) ([]Preview, error) {
 	list := []Preview{}
 	next, left := d.next(document), MaxConflicts
 	for _, def := range document.Definitions() {
-		if def.Kind == derive.Index || d.has(next, def) {
-			continue // an index has no conflicts
+		if def.Off || d.has(next, def) {
+			continue
 		}
 		p := previewer{checker: checker{Data: next, def: def, tx: tx, ctx: ctx}, found: Preview{Name: def.Name}, left: left}
 		if err := p.look(); err != nil {
@@ -119,10 +120,55 @@ func (p *previewer) look() error {
 	case derive.Expire:
 		return p.some(false, func(nodes []tree.Path) error {
 			p.found.Nodes += int64(len(nodes))
+			for _, node := range nodes {
+				p.found.Bytes += 2 * (timerBytes + int64(len(node.Clean()))) // by time, and by node
+			}
 			return nil
 		})
+	case derive.Index:
+		return p.lookAtIndex()
 	}
 	return nil
+}
+
+// Bytes of a row without the paths and values that it has, about.
+const (
+	timerBytes = 12
+	entryBytes = 14
+)
+
+// lookAtIndex takes the first children for an example of the others.
+func (p *previewer) lookAtIndex() error {
+	examples := 0
+	err := p.some(false, func(nodes []tree.Path) error {
+		p.found.Nodes += int64(len(nodes))
+		if examples > 0 {
+			return nil
+		}
+		examples = len(nodes)
+		for _, node := range nodes {
+			_, key := node.Parent()
+			p.found.Bytes += entryBytes + int64(len(key))
+			for _, by := range p.def.By {
+				at, err := tree.ParsePath(by)
+				if err != nil {
+					return err
+				}
+				n, isObject, _, err := p.tx.PeekUpTo(node.Join(at), walkSteps)
+				if err != nil {
+					return err
+				}
+				if !isObject {
+					p.found.Bytes += int64(len(n.Text()))
+				}
+			}
+		}
+		return nil
+	})
+	if examples > 0 {
+		p.found.Bytes = p.found.Bytes * p.found.Nodes / int64(examples)
+	}
+	return err
 }
 
 var errEnough = errors.New("as many as a preview looks at")
@@ -204,6 +250,7 @@ func (p *previewer) lookAtPlace(sources map[uint64]uint64, seed maphash.Seed, o 
 		return nil
 	case n.IsEmpty():
 		p.found.Writes++
+		p.found.Bytes += int64(len(o.Place.Clean()) + len(o.Value.Text()))
 		return nil
 	}
 	p.contradicts("%s holds something else than follows from %s", o.Place, o.Node)
@@ -228,6 +275,9 @@ func (p *previewer) lookAtTotals() error {
 		return err
 	}
 	p.found.Writes = int64(len(totals))
+	for place := range totals {
+		p.found.Bytes += totalBytes(place)
+	}
 	return p.some(true, func(places []tree.Path) error {
 		for _, place := range places {
 			n, err := p.tx.GetLimit(place, 64)
@@ -236,6 +286,7 @@ func (p *previewer) lookAtTotals() error {
 			}
 			if got, ok := n.NumberValue(); ok && !p.found.More && near(got, totals[place]) {
 				p.found.Writes--
+				p.found.Bytes -= totalBytes(place)
 				continue
 			}
 			p.contradicts("%s holds something else than follows", place)
@@ -243,6 +294,8 @@ func (p *previewer) lookAtTotals() error {
 		return nil
 	})
 }
+
+func totalBytes(place tree.Path) int64 { return int64(len(place.Clean())) + 2 }
 
 func (p *previewer) lookAtLists() error {
 	return p.some(false, func(lists []tree.Path) error {

@@ -31,21 +31,22 @@ func (d *db) preview(t *testing.T, define string) (list []declared.Preview, text
 // changes nothing.
 func TestPreview(t *testing.T) {
 	for name, c := range map[string]struct{ define, want string }{
-		"map":        {`"m": {"map": "/a/$k", "to": "/new/$k"}`, `{"name":"m","nodes":3,"writes":3}`},
-		"copy":       {`"m": {"map": "/a/$k", "to": "/b/$k", "value": "= data.val()"}`, `{"name":"m","nodes":3,"writes":1,"conflicts":["/b/y holds something else than follows from /a/y","/b/w holds a value that follows from nothing"],"conflictsTotal":2}`},
-		"replace":    {`"m": {"map": "/a/$k", "to": "/b/$k", "value": "= data.val()", "onConflict": "replace"}`, `{"name":"m","nodes":3,"writes":1,"removes":2}`},
-		"unique":     {`"m": {"map": "/same/$k", "to": "/by/{data.val()}", "value": "= $k", "unique": true}`, `{"name":"m","nodes":3,"writes":2,"conflicts":["/by/u would have several sources, one of them /same/q"],"conflictsTotal":1}`},
-		"count":      {`"c": {"count": "/a/$k", "to": "/size"}`, `{"name":"c","nodes":1,"writes":1}`},
-		"sum":        {`"c": {"sum": "/a/$k", "of": "= data.val()", "to": "/n"}`, `{"name":"c","nodes":3,"writes":1,"conflicts":["/n holds something else than follows"],"conflictsTotal":1}`},
-		"large sum":  {`"c": {"sum": "/large/$k", "of": "= data.val()", "to": "/sum"}`, `{"name":"c","nodes":1,"writes":1,"conflicts":["/sum would be beyond 9007199254740991 with /large/x"],"conflictsTotal":1}`},
+		"map":        {`"m": {"map": "/a/$k", "to": "/new/$k"}`, `{"name":"m","nodes":3,"writes":3,"bytes":27}`},
+		"copy":       {`"m": {"map": "/a/$k", "to": "/b/$k", "value": "= data.val()"}`, `{"name":"m","nodes":3,"writes":1,"bytes":4,"conflicts":["/b/y holds something else than follows from /a/y","/b/w holds a value that follows from nothing"],"conflictsTotal":2}`},
+		"replace":    {`"m": {"map": "/a/$k", "to": "/b/$k", "value": "= data.val()", "onConflict": "replace"}`, `{"name":"m","nodes":3,"writes":1,"removes":2,"bytes":4}`},
+		"unique":     {`"m": {"map": "/same/$k", "to": "/by/{data.val()}", "value": "= $k", "unique": true}`, `{"name":"m","nodes":3,"writes":2,"bytes":14,"conflicts":["/by/u would have several sources, one of them /same/q"],"conflictsTotal":1}`},
+		"count":      {`"c": {"count": "/a/$k", "to": "/size"}`, `{"name":"c","nodes":1,"writes":1,"bytes":6}`},
+		"sum":        {`"c": {"sum": "/a/$k", "of": "= data.val()", "to": "/n"}`, `{"name":"c","nodes":3,"writes":1,"bytes":3,"conflicts":["/n holds something else than follows"],"conflictsTotal":1}`},
+		"large sum":  {`"c": {"sum": "/large/$k", "of": "= data.val()", "to": "/sum"}`, `{"name":"c","nodes":1,"writes":1,"bytes":5,"conflicts":["/sum would be beyond 9007199254740991 with /large/x"],"conflictsTotal":1}`},
 		"keep":       {`"k": {"keep": 2, "at": "/lists/$l"}`, `{"name":"k","nodes":2,"removes":1}`},
-		"expire":     {`"e": {"expire": "/a/$k", "after": "30d"}`, `{"name":"e","nodes":3}`},
+		"expire":     {`"e": {"expire": "/a/$k", "after": "30d"}`, `{"name":"e","nodes":3,"bytes":90}`},
+		"index":      {`"i": {"index": "/people", "by": ["name", "age"]}`, `{"name":"i","nodes":2,"bytes":36}`},
 		"nothing":    {``, ``},
 		"no matches": {`"m": {"map": "/none/$k", "to": "/new/$k"}`, `{"name":"m","nodes":0}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := openDB(t, open)
-			d.set(`a {"x": 1, "y": 2, "z": 4}`, `b {"x": 1, "y": 3, "w": 5}`, `n 5`, `large {"x": 1e17}`, `same {"p": "u", "q": "u", "r": "v"}`, `lists {"one": {"a": 1, "b": 2, "c": 3}, "two": {"a": 1}}`)
+			d.set(`a {"x": 1, "y": 2, "z": 4}`, `b {"x": 1, "y": 3, "w": 5}`, `n 5`, `large {"x": 1e17}`, `same {"p": "u", "q": "u", "r": "v"}`, `people {"p": {"name": "ann", "age": 7}, "q": 1}`, `lists {"one": {"a": 1, "b": 2, "c": 3}, "two": {"a": 1}}`)
 			before := d.revision()
 			list, text := d.preview(t, c.define)
 			if text != "["+c.want+"]" {

@@ -22,9 +22,10 @@ const (
 	Clearing  Phase = "clearing"  // its places are removed, of a map those without a source
 	Building  Phase = "building"  // it is derived from the nodes that are there
 	Ready     Phase = "ready"
-	Failed    Phase = "failed" // it is not in force: see its conflicts
-	Paused    Phase = "paused" // it is not in force, by an administrator
-	Off       Phase = "off"    // of an index, in its status: the document has no entries of it kept
+	Failed    Phase = "failed"  // it is not in force: see its conflicts
+	Paused    Phase = "paused"  // it is not in force, by an administrator
+	Off       Phase = "off"     // of an index, in its status: the document has no entries of it kept
+	Refused   Phase = "refused" // in the status: this version of Dogwood refuses the document
 )
 
 // A state is that of one definition.
@@ -135,7 +136,7 @@ func (d *Data) behind(def *derive.Definition, p tree.Path) (behind, asked bool) 
 
 // Working reports whether there is something to be verified or built.
 func (d *Data) Working() bool {
-	if d == nil {
+	if d == nil || d.document.Refused() != nil {
 		return false
 	}
 	return len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0 || d.working() >= 0
@@ -178,6 +179,9 @@ func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
 	if d == nil {
 		return list, nil
 	}
+	if errs, ok := d.document.Refused().(derive.Errors); ok {
+		return refusedStatus(d.stored.States, errs), nil
+	}
 	for _, def := range d.document.Definitions() {
 		s := d.states[def]
 		st := Status{Name: s.Name, Kind: def.Kind, State: s.Phase, Nodes: s.Nodes, Conflicts: s.Conflicts, Total: s.Total, Skipped: s.Skipped, Error: s.Error, Activity: d.tallies[s.Name].activity()}
@@ -192,6 +196,19 @@ func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
 		list = append(list, st)
 	}
 	return list, nil
+}
+
+// refusedStatus returns what is known of the definitions of a document that is refused: their names, and for
+// each an error of its own, or else the first one. There is at least one status, maybe without a name.
+func refusedStatus(all []state, errs derive.Errors) (list []Status) {
+	if len(all) == 0 {
+		all = []state{{}}
+	}
+	for _, s := range all {
+		err := errs[max(0, slices.IndexFunc(errs, func(e *derive.Error) bool { return e.Definition == s.Name }))]
+		list = append(list, Status{Name: s.Name, State: Refused, Error: err.Error()})
+	}
+	return list
 }
 
 // ofIndex says how far an index is.

@@ -159,7 +159,7 @@ func (o *offline) work() declared.Status {
 	for o.data.Working() {
 		o.step()
 	}
-	if err := declared.Check(o.Context(), o.tx, func(name, text string) { o.Errorf("%s: %s", name, text) }); err != nil {
+	if err := declared.Check(o.Context(), o.tx, time.Now(), func(name, text string) { o.Errorf("%s: %s", name, text) }); err != nil {
 		o.Fatal(err)
 	}
 	return o.status()

@@ -56,6 +56,19 @@ var ErrUnavailable = errors.New("the write could not be stored")
 // system is read-only.
 var ErrReadOnly = store.ErrReadOnly
 
+// ErrDocument is the class of DocumentError.
+var ErrDocument = errors.New("this version of Dogwood refuses the data document")
+
+// A DocumentError is the ErrUnavailable of a write that may meet what a data document is about that this
+// version of Dogwood refuses.
+type DocumentError struct{ Text string }
+
+// Error says what administrators can do.
+func (e *DocumentError) Error() string { return e.Text }
+
+// Is reports whether err is a class of e.
+func (e *DocumentError) Is(err error) bool { return err == ErrDocument || err == ErrUnavailable }
+
 // ErrUnknown is returned for writes of which it cannot be told whether they are on
 // disk: a sync failed, and what it was for could not be taken back. A restart finds
 // all writes of the batch or none.
@@ -182,6 +195,9 @@ func Detail(err error) string {
 	}
 	if follows := (*FollowsError)(nil); errors.As(err, &follows) {
 		return follows.Text
+	}
+	if document := (*DocumentError)(nil); errors.As(err, &document) {
+		return document.Text
 	}
 	if long := (*tree.LongKeyError)(nil); errors.As(err, &long) {
 		return long.Error()

@@ -226,7 +226,7 @@ func (c change) rules(r *entry.Rules) error {
 	if err := json.Unmarshal(r.Version, &v); err != nil {
 		return err
 	}
-	rules, err := v.Options().ParseStored(r.Source)
+	rules, err := versions.Stored(c.tx, v.Options(), r.Source)
 	if err != nil {
 		return err
 	}
@@ -246,15 +246,11 @@ func (c change) data(d *entry.Data) error {
 	if err := json.Unmarshal(d.Version, &v); err != nil {
 		return err
 	}
-	document, err := derive.Parse(d.Source)
-	if err != nil {
-		return err
-	}
 	before, err := declared.Load(c.tx)
 	if err != nil {
 		return err
 	}
-	data, err := before.Put(c.tx, v, document)
+	data, err := before.Put(c.tx, v, derive.ParseStored(d.Source))
 	if err != nil {
 		return err
 	}

@@ -139,11 +139,25 @@ func Rules(tx *store.Tx) (*rules.Ruleset, error) {
 			return nil, fmt.Errorf("stored options of the rules: %w", err)
 		}
 	}
-	r, err := o.ParseStored(string(source))
+	return Stored(tx, o, string(source))
+}
+
+// Stored returns the rules of a text that some version of Dogwood has accepted. If this version refuses it,
+// they deny everything (rules.Refuse), and the indexes stay as they are, which may take long to build.
+func Stored(tx *store.Tx, o Options, source string) (*rules.Ruleset, error) {
+	r, refused := o.ParseStored(source)
+	if refused == nil {
+		return r, nil
+	}
+	all, err := tx.Indexes().All()
 	if err != nil {
 		return nil, fmt.Errorf("stored rules: %w", err)
 	}
-	return r, nil
+	var indexes []rules.IndexDef
+	for _, ix := range all {
+		indexes = append(indexes, rules.IndexDef(ix))
+	}
+	return rules.Refuse(source, refused, indexes), nil
 }
 
 // Options say how a rules document is to be read. The zero value is

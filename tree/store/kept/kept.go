@@ -141,6 +141,16 @@ func (r Rows) SetTimer(t Timer) (changed bool, err error) {
 	return true, r.entries.Put(kv.Declared, t.dueKey(), valueOf(t.At))
 }
 
+// Timer returns that of a node. Its time is 0 if there is none.
+func (r Rows) Timer(id ID, p tree.Path) (t Timer, err error) {
+	t = Timer{ID: id, Path: p}
+	v, err := r.entries.Get(kv.Declared, keyOf(timer, id, p.Clean()))
+	if len(v) == 8 {
+		t.Due = int64(binary.BigEndian.Uint64(v))
+	}
+	return t, err
+}
+
 // Timers returns the first timers, in the order of their times.
 func (r Rows) Timers(most int) (list []Timer, err error) {
 	c := r.entries.Cursor(kv.Declared)

@@ -25,8 +25,8 @@ type Backup struct {
 
 func (Backup) Help() string {
 	return `Copies the data file of a database as of one moment: values, rules, indexes and all
-else in it. The server goes on working. The copy is verified as by dogwood check
-before it gets its name. A copy on standard output is not verified: check it where it
+else in it. The server goes on working. The copy is verified before it gets its name:
+its pages, rows and indexes, as by dogwood check. A copy on standard output is not verified: check it where it
 arrives. The server keeps a second copy in its data directory while it sends it.
 
 A server can also make backups by itself: see dogwood serve --backup-dir.

@@ -173,6 +173,9 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 	}
 	return s.Update(func(tx *store.Tx) error {
 		data, err := declared.Load(tx)
+		if err == nil {
+			err = declared.Refuses(data, path)
+		}
 		if err != nil {
 			return err
 		}

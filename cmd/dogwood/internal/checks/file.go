@@ -11,16 +11,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/datadir"
 	"github.com/dogwooddb/dogwood/sync/declared"
+	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// Copy verifies a data file that is not in use.
+// Copy verifies the rows of a data file that is not in use. Otherwise a database could not be backed up or
+// restored whose rules or data document this version refuses, or whose declared data are to be rebuilt.
 func Copy(ctx context.Context, file string) error {
-	findings, err := Apart(ctx, file)
+	findings, err := Apart(ctx, file, "--rows")
 	if err != nil || len(findings) == 0 {
 		return err
 	}
@@ -89,8 +92,8 @@ func Databases(dir string) ([]string, error) {
 	return files, err
 }
 
-// File returns what is wrong with a file: with its rows, or, if they are whole, with its declared
-// data, which are derived anew.
+// File returns what is wrong with a file: with its rows, or, if they are whole, with its rules, and
+// with its declared data, which are derived anew.
 func File(ctx context.Context, file string) []error {
 	return Examine(file, func(file string) ([]error, error) {
 		findings, err := store.CheckFile(file)
@@ -101,8 +104,8 @@ func File(ctx context.Context, file string) []error {
 	})
 }
 
-// declaredData returns where declared data are not what follows, at most maxViolations of each
-// definition.
+// declaredData returns whether this version refuses the rules or the data document, and where declared
+// data are not what follows, at most maxViolations of each definition.
 func declaredData(ctx context.Context, file string) (findings []error, err error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
@@ -111,8 +114,17 @@ func declaredData(ctx context.Context, file string) (findings []error, err error
 	defer func() { err = errors.Join(err, s.Close()) }()
 	found := make(map[string]int)
 	err = s.View(func(tx *store.Tx) error {
-		return declared.Check(ctx, tx, func(definition, text string) {
-			if found[definition]++; found[definition] <= maxViolations {
+		rules, err := versions.Rules(tx)
+		if err != nil {
+			return err
+		}
+		if rules != nil && rules.Refused() != nil {
+			findings = append(findings, fmt.Errorf("this version of Dogwood refuses the rules: %s", strings.TrimSpace(rules.Refused().Error())))
+		}
+		return declared.Check(ctx, tx, time.Now(), func(definition, text string) {
+			if definition == "" {
+				findings = append(findings, errors.New(text))
+			} else if found[definition]++; found[definition] <= maxViolations {
 				findings = append(findings, fmt.Errorf("declared data %q: %s", definition, text))
 			}
 		})

@@ -172,6 +172,7 @@ type preview struct {
 	Nodes     int64    `json:"nodes"`
 	Writes    int64    `json:"writes"`
 	Removes   int64    `json:"removes"`
+	Bytes     int64    `json:"bytes"`
 	Conflicts []string `json:"conflicts"`
 	Total     int      `json:"conflictsTotal"`
 	More      bool     `json:"more"`
@@ -201,6 +202,9 @@ func (p preview) print(w io.Writer) error {
 	}
 	if p.Writes > 0 {
 		line += "; " + console.Count(int(p.Writes), "place") + " to write"
+	}
+	if p.Bytes > 0 {
+		line += "; about " + console.FormatBytes(p.Bytes) + " in the file"
 	}
 	if p.Removes > 0 {
 		line += fmt.Sprintf("; %d to remove", p.Removes)

@@ -22,7 +22,7 @@ func (statusCommand) Help() string {
 an index, its entries and their bytes. Not more than 100,000 entries are counted.
 Below it are conflicts, which are places that hold something else than follows, and
 nodes that do not match because an expression failed. The exit code is 1 if a definition
-has failed.
+has failed, or if the server refuses the document, which an earlier version has accepted.
 
 Examples:
 
@@ -94,6 +94,9 @@ func (c *statusCommand) printJSON(e *console.Env, db *client.Client) error {
 func failures(list []status) error {
 	failed := 0
 	for _, s := range list {
+		if s.State == "refused" {
+			return console.Failed("the version of Dogwood that runs refuses the data document: no definition is in force, and writes to what they are about are refused. Deploy another document, roll back to an earlier one, or run the version that accepted it")
+		}
 		if s.State == "failed" {
 			failed++
 		}
