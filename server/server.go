@@ -38,10 +38,8 @@ import (
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
 	"github.com/dogwooddb/dogwood/server/space"
-	"github.com/dogwooddb/dogwood/server/telemetry"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/outbox"
-	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -71,14 +69,14 @@ type Options struct {
 	Deactivated      []string // that exist but are out of service
 	AdminSecrets     []string // credentials to which the rules do not apply, and keys of HS256 tokens
 
-	Auth auth.Options // what else is believed; Dev, DataDir, Now and Log are those of here
+	Auth AuthOptions // what else is believed; Dev, DataDir, Now and Log are those of here
 
 	Rules        *rules.Ruleset              // of databases that were given none; nil is open in Dev, else locked
 	RulesOf      map[string]*rules.Ruleset   // of some of them, by name, instead of Rules
 	Data         *derive.Document            // that declares data of databases that were given none by an upload; nil is none
 	DataOf       map[string]*derive.Document // of some of them, by name, instead of Data
-	RulesOptions versions.Options            // how uploaded rules are read that don't say it themselves
-	Decisions    observe.Decisions           // what is made of what rules decide
+	RulesOptions RulesOptions                // how uploaded rules are read that don't say it themselves
+	Decisions    Decisions                   // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
@@ -96,11 +94,11 @@ type Options struct {
 
 	// Spans are where requests and operations are traced; nil: nowhere. The server does not
 	// close it.
-	Spans *telemetry.Exporter
+	Spans *Traces
 
 	// MinFree is how much of the disks of Dir and of its log is to stay free. Where there is
 	// less, writes stop until there is more: those that only delete go on. Zero is nothing.
-	MinFree space.Amount
+	MinFree Amount
 
 	// Drained is called once while the server shuts down, when clients are gone and their
 	// onDisconnect operations are carried out, or the drain time is over. The databases are
