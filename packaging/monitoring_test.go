@@ -10,8 +10,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
-	"maps"
 	"math/big"
 	"net/http"
 	"os"
@@ -26,81 +26,69 @@ import (
 
 const monitoring = "packaging/monitoring/"
 
-// metricName matches the names of metrics in expressions, without those of labels and functions.
-var metricName = regexp.MustCompile(`\b(?:dogwood|go|process)_[a-z0-9_]+\b|\bup\b`)
+// An alert is a rule of alerts.yml.
+type alert struct {
+	Alert, Expr string
+	Labels      struct{ Severity string }
+	Annotations struct{ Summary, Description string }
+}
 
-// alertRules are the expressions of the alerts by their names.
-func alertRules(t *testing.T) map[string]string {
-	var file struct {
-		Groups []struct {
-			Rules []struct {
-				Alert, Expr string
-				Labels      struct{ Severity string }
-				Annotations struct{ Summary, Description string }
-			}
-		}
-	}
+// alertRules are the alerts by their names.
+func alertRules(t *testing.T) map[string]alert {
+	var file struct{ Groups []struct{ Rules []alert } }
 	readYAML(t, monitoring+"alerts.yml", &file)
-	all := make(map[string]string)
+	all := make(map[string]alert)
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			if r.Alert == "" || r.Annotations.Summary == "" || r.Annotations.Description == "" || r.Labels.Severity == "" {
 				t.Errorf("rule %q lacks its name, its texts or its severity", r.Alert)
 			}
-			all[r.Alert] = r.Expr
+			all[r.Alert] = r
 		}
-	}
-	return all
-}
-
-// panels are the expressions of the dashboard by the titles of their panels.
-func panels(t *testing.T) map[string][]string {
-	var board struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-		Templating struct{ List []struct{ Definition string } }
-	}
-	if err := json.Unmarshal([]byte(read(t, monitoring+"dashboard.json")), &board); err != nil {
-		t.Fatal(err)
-	}
-	all := make(map[string][]string)
-	for _, p := range board.Panels {
-		for _, target := range p.Targets {
-			all[p.Title] = append(all[p.Title], target.Expr)
-		}
-	}
-	for _, v := range board.Templating.List {
-		all["variables"] = append(all["variables"], v.Definition)
 	}
 	return all
 }
 
 // TestMonitoringMetrics: each metric that an alert or the dashboard names is exported by a
-// server. The server makes backups and has a certificate, since their metrics are not there
-// without.
+// server, with the labels and the values that they ask for. The server makes backups and has
+// a certificate, since their metrics are not there without, and has answered requests.
+//
+// Texts of alerts and legends show only labels that the result has, and a legend tells the
+// servers apart where each has a line of its own.
 func TestMonitoringMetrics(t *testing.T) {
-	exported := scrape(t)
-	exported["up"] = true // of Prometheus itself
-	check := func(where, expr string) {
-		names := metricName.FindAllString(expr, -1)
-		if len(names) == 0 {
-			t.Errorf("%s names no metric: %s", where, expr)
+	have := scrape(t)
+	have["up"] = nil // of Prometheus itself
+	for name, r := range alertRules(t) {
+		for _, problem := range have.problems(r.Expr) {
+			t.Errorf("alert %s: %s", name, problem)
 		}
-		for _, name := range names {
-			if !exported[name] {
-				t.Errorf("%s: no server exports %s", where, name)
+		for _, m := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations.Summary+r.Annotations.Description, -1) {
+			if !slices.Contains(have.labelsOf(r.Expr), m[1]) {
+				t.Errorf("alert %s shows the label %s, which the result does not have", name, m[1])
 			}
 		}
 	}
-	for name, expr := range alertRules(t) {
-		check(name, expr)
+	b := readBoard(t)
+	for _, v := range b.Templating.List {
+		if v.Type == "query" {
+			for _, problem := range have.problems(v.Definition) {
+				t.Errorf("variable %s: %s", v.Name, problem)
+			}
+		}
 	}
-	for title, exprs := range panels(t) {
-		for _, expr := range exprs {
-			if strings.HasPrefix(expr, "label_values") || title != "variables" {
-				check(title, expr)
+	for _, p := range b.Panels {
+		for _, q := range p.Targets {
+			for _, problem := range have.problems(q.Expr) {
+				t.Errorf("panel %s: %s", p.Title, problem)
+			}
+			labels := have.labelsOf(q.Expr)
+			for _, m := range regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(q.LegendFormat, -1) {
+				if !slices.Contains(labels, m[1]) {
+					t.Errorf("panel %s: the legend %s shows the label %s, which the result does not have", p.Title, q.LegendFormat, m[1])
+				}
+			}
+			if slices.Contains(labels, "instance") && !strings.Contains(q.LegendFormat, "{{instance}}") {
+				t.Errorf("panel %s: the legend %s is the same for all servers", p.Title, q.LegendFormat)
 			}
 		}
 	}
@@ -129,14 +117,10 @@ func TestPromtool(t *testing.T) {
 	var rules strings.Builder
 	rules.WriteString("groups:\n  - name: dashboard\n    rules:\n")
 	filled := strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*", "$namespace", ".*")
-	all := panels(t)
-	for _, title := range slices.Sorted(maps.Keys(all)) {
-		for i, expr := range all[title] {
-			if title == "variables" {
-				continue
-			}
-			text, _ := json.Marshal(filled.Replace(expr))
-			rules.WriteString("      - { record: 'panel:" + regexp.MustCompile(`\W+`).ReplaceAllString(title, "_") + string(rune('a'+i)) + "', expr: " + string(text) + " }\n")
+	for _, p := range readBoard(t).Panels {
+		for _, q := range p.Targets {
+			text, _ := json.Marshal(filled.Replace(q.Expr))
+			fmt.Fprintf(&rules, "      - { record: 'panel:%s%s', expr: %s }\n", regexp.MustCompile(`\W+`).ReplaceAllString(p.Title, "_"), q.RefID, text)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "dashboard.yml")
@@ -148,11 +132,15 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// scrape runs a server and returns the names of the metrics that it exports.
-func scrape(t *testing.T) map[string]bool {
+// scrape runs a server, with some load, and returns the metrics that it exports.
+func scrape(t *testing.T) exported {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
-	c := exec.Command(program(t), "serve", "--port", "0", "--data", filepath.Join(dir, "data"),
+	rules := filepath.Join(dir, "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"rules": {"open": {".read": true, ".write": true}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program(t), "serve", "--port", "0", "--data", filepath.Join(dir, "data"), "--rules", rules,
 		"--backup-dir", filepath.Join(dir, "backups"), "--tls-cert", cert, "--tls-key", key)
 	c.Env = append(os.Environ(), "TMPDIR="+dir)
 	out, err := c.StdoutPipe()
@@ -167,35 +155,33 @@ func scrape(t *testing.T) map[string]bool {
 	url := ""
 	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
 		if base, ok := strings.CutPrefix(lines.Text(), "Listening on "); ok {
-			ask(t, base, cert) // so that a request is counted
+			load(t, base, cert)
 		}
 		if _, rest, ok := strings.Cut(lines.Text(), "operations"); ok {
 			url, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
 		}
 	}
 	go io.Copy(io.Discard, out)
-	names := make(map[string]bool)
+	have := make(exported)
 	for range 600 { // until the first backup is made
 		r, err := http.Get(url + "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
-			if line := lines.Text(); !strings.HasPrefix(line, "#") {
-				names[strings.FieldsFunc(line, func(c rune) bool { return c == '{' || c == ' ' })[0]] = true
-			}
+			have.add(lines.Text())
 		}
 		r.Body.Close()
-		if names["dogwood_last_backup_timestamp_seconds"] {
+		if have["dogwood_last_backup_timestamp_seconds"] != nil {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return names
+	return have
 }
 
-// ask sends a request to a server with a certificate.
-func ask(t *testing.T, base, cert string) {
+// load asks a server with a certificate for what works, and for what it refuses.
+func load(t *testing.T, base, cert string) {
 	text, err := os.ReadFile(cert)
 	if err != nil {
 		t.Fatal(err)
@@ -203,11 +189,29 @@ func ask(t *testing.T, base, cert string) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, DisableKeepAlives: true}}
-	r, err := c.Get(base + "/healthz")
-	if err != nil {
-		t.Fatal(err)
+	for _, r := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/healthz", 200},
+		{"PUT", "/open/a.json", 200},
+		{"GET", "/open.json", 200},
+		{"GET", "/closed.json", 401},
+		{"GET", "/open.json?auth=wrong", 401},
+	} {
+		q, err := http.NewRequest(r.method, base+r.path, strings.NewReader("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != r.status {
+			t.Errorf("%s %s: %s, want %d", r.method, r.path, answer.Status, r.status)
+		}
 	}
-	r.Body.Close()
 }
 
 // certificate writes a certificate of localhost, which signs itself.

@@ -26,11 +26,11 @@ func (k Kind) String() string { return [...]string{".read", ".write", ".validate
 
 // A Rule is one .read, .write or .validate of a document, as tools see it.
 type Rule struct {
-	Path   string    // "/rooms/$room/.read"
-	Kind   Kind      //
-	Source string    // the expression; "true" or "false" for a boolean
-	Expr   lang.Expr // checked
-	Pos    Pos       // of the property's value in the document
+	Path   string // "/rooms/$room/.read"
+	Kind   Kind   //
+	Source string // the expression; "true" or "false" for a boolean
+	Expr   Expr   // checked
+	Pos    Pos    // of the property's value in the document
 
 	pos func(offset int) Pos
 }
@@ -56,8 +56,8 @@ func (r *rule) mayHold() bool { return r.program != nil || r.always }
 // ParseOptions say how a document is to be read. The zero value is what the
 // Firebase Realtime Database accepts.
 type ParseOptions struct {
-	Dialect lang.Dialect
-	lang.Extensions
+	Dialect Dialect
+	Extensions
 
 	// Accepted says that the document is stored and was accepted by an earlier version.
 	// Mistakes that only newer versions refuse are let through, so that rules stay in

@@ -1,9 +1,6 @@
 package rules
 
-import (
-	"github.com/dogwooddb/dogwood/rules/lang"
-	"github.com/dogwooddb/dogwood/tree"
-)
+import "github.com/dogwooddb/dogwood/tree"
 
 // An Outcome is what became of one rule on the way to a decision.
 type Outcome int
@@ -58,7 +55,7 @@ type Step struct {
 
 // A Value is what a sub-expression evaluated to.
 type Value struct {
-	Expr   lang.Expr
+	Expr   Expr
 	Text   string // JSON; of a snapshot its path and value, shortened
 	Failed bool   // its evaluation failed; Text says why
 }

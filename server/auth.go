@@ -25,7 +25,7 @@ func newAuthority(o Options) (*auth.Authority, error) {
 	return auth.New(a)
 }
 
-func allSecrets(admin []string, others []auth.Secret) (all []auth.Secret) {
+func allSecrets(admin []string, others []Secret) (all []auth.Secret) {
 	for _, s := range admin {
 		all = append(all, auth.Secret{Value: s})
 	}
@@ -34,7 +34,7 @@ func allSecrets(admin []string, others []auth.Secret) (all []auth.Secret) {
 
 // SetSecrets replaces Options.AdminSecrets and Options.Auth.Secrets for credentials that
 // come later. Connections that are signed in stay so.
-func (s *Server) SetSecrets(admin []string, others []auth.Secret) {
+func (s *Server) SetSecrets(admin []string, others []Secret) {
 	s.auth.SetSecrets(allSecrets(admin, others))
 }
 

@@ -71,14 +71,14 @@ type Options struct {
 	Deactivated      []string // that exist but are out of service
 	AdminSecrets     []string // credentials to which the rules do not apply, and keys of HS256 tokens
 
-	Auth auth.Options // what else is believed; Dev, DataDir, Now and Log are those of here
+	Auth AuthOptions // what else is believed; Dev, DataDir, Now and Log are those of here
 
 	Rules        *rules.Ruleset              // of databases that were given none; nil is open in Dev, else locked
 	RulesOf      map[string]*rules.Ruleset   // of some of them, by name, instead of Rules
 	Data         *derive.Document            // that declares data of databases that were given none by an upload; nil is none
 	DataOf       map[string]*derive.Document // of some of them, by name, instead of Data
-	RulesOptions versions.Options            // how uploaded rules are read that don't say it themselves
-	Decisions    observe.Decisions           // what is made of what rules decide
+	RulesOptions RulesOptions                // how uploaded rules are read that don't say it themselves
+	Decisions    Decisions                   // what is made of what rules decide
 
 	Sample func() tree.Node // what a new database begins with; nil is empty
 	Demo   http.Handler     // in Dev, answers what is below /demo/ and does not end with .json; nil is nothing
@@ -96,11 +96,11 @@ type Options struct {
 
 	// Spans are where requests and operations are traced; nil: nowhere. The server does not
 	// close it.
-	Spans *telemetry.Exporter
+	Spans *Traces
 
 	// MinFree is how much of the disks of Dir and of its log is to stay free. Where there is
 	// less, writes stop until there is more: those that only delete go on. Zero is nothing.
-	MinFree space.Amount
+	MinFree Amount
 
 	// Drained is called once while the server shuts down, when clients are gone and their
 	// onDisconnect operations are carried out, or the drain time is over. The databases are
@@ -126,6 +126,45 @@ type Options struct {
 		write   time.Duration // peer.WriteTimeout
 	}
 }
+
+// Names for the types of Options that other packages have: programs can only import this one.
+type (
+	// AuthOptions say which credentials are believed.
+	AuthOptions = auth.Options
+
+	// A Provider makes ID tokens that are believed.
+	Provider = auth.Provider
+
+	// An Audience is what the aud of a token says when it is for a database.
+	Audience = auth.Audience
+
+	// A Secret is a credential of an administrator.
+	Secret = auth.Secret
+
+	// RulesOptions say how a rules document is to be read.
+	RulesOptions = versions.Options
+
+	// Decisions say what is made of the decisions of rules.
+	Decisions = observe.Decisions
+
+	// A Recorder keeps the decisions of rules in a file. OpenRecorder makes one.
+	Recorder = observe.Recorder
+
+	// An Amount is how much of a disk is to stay free.
+	Amount = space.Amount
+
+	// TraceOptions say where traces are sent, and how many of them.
+	TraceOptions = telemetry.Options
+
+	// Traces are sent to a collector of OpenTelemetry. NewTraces makes them.
+	Traces = telemetry.Exporter
+)
+
+// OpenRecorder opens a file to whose end decisions are added, for Options.Decisions.
+func OpenRecorder(file string) (*Recorder, error) { return observe.OpenRecorder(file) }
+
+// NewTraces returns what sends traces, for Options.Spans. The caller closes it.
+func NewTraces(o TraceOptions) (*Traces, error) { return telemetry.New(o) }
 
 // A Server answers HTTP requests for a set of databases.
 //

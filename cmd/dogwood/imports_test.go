@@ -179,14 +179,14 @@ func TestLayersPointDown(t *testing.T) {
 }
 
 type listedPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Name string
+	Imports          []string
 }
 
 // listPackages returns the packages of this module, without what npm brings.
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {

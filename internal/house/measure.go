@@ -12,7 +12,7 @@ type numbers struct {
 	files        int // without tests
 	lines        int
 	comments     int // lines that are nothing but a comment
-	types        int // declared at the level of the package
+	types        int // declared at the level of the package, without aliases
 	methods      int // of the type that has most
 	largestType  string
 	functions    lengths
@@ -73,7 +73,7 @@ func (n *numbers) count(p *pkg, f *file, methods map[string]int) {
 		switch d := d.(type) {
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				if _, ok := s.(*ast.TypeSpec); ok {
+				if t, ok := s.(*ast.TypeSpec); ok && !t.Assign.IsValid() {
 					n.types++
 				}
 			}

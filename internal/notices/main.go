@@ -1,10 +1,12 @@
-// Notices writes the licences of what is linked into the program, in THIRD_PARTY.txt:
+// Notices writes the licences of what is in the program, in THIRD_PARTY.txt: of what is linked
+// into it, and of what is in the pages of the documentation.
 //
 //	go run ./internal/notices
 package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log"
 	"maps"
@@ -49,6 +51,13 @@ func Text(root string) ([]byte, error) {
 			of[licence] = append(of[licence], standard)
 		}
 	}
+	pages, err := inPages(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pages {
+		of[p.Licence+"\n"] = append(of[p.Licence+"\n"], p.String())
+	}
 	licences := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
 		slices.Sort(of[a])
 		slices.Sort(of[b])
@@ -81,6 +90,23 @@ func linked(root string) (map[string]string, error) {
 		}
 	}
 	return modules, nil
+}
+
+// A notice is about an npm package that the pages have in them. Site/notices.mjs writes them
+// after a build of the pages.
+type notice struct{ Name, Version, Licence string }
+
+func (n notice) String() string { return strings.TrimSpace(n.Name+" "+n.Version) + " (documentation)" }
+
+func inPages(root string) (list []notice, err error) {
+	text, err := os.ReadFile(filepath.Join(root, "site", "notices.json"))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("site/notices.json: %w", err)
+	}
+	return list, nil
 }
 
 // licenceOf returns the texts of the files of a module that have its licence and its notices.

@@ -33,7 +33,7 @@ type Scene struct {
 type Evaluation struct {
 	Text   string // as in rules.Value
 	Failed bool
-	Type   lang.Type
+	Type   rules.Type
 	Parts  []rules.Value // of its sub-expressions, in the order they were evaluated
 }
 

@@ -9,7 +9,11 @@ import (
 
 // An Invariant is something that must hold of the tree after each accepted
 // write; see tree/invariant.
-type Invariant struct{ *invariant.Invariant }
+type Invariant struct {
+	ID, Text string // its name in reports, and what it means to people
+
+	parsed *invariant.Invariant
+}
 
 // ParseInvariant reads an invariant.
 func ParseInvariant(text []byte) (*Invariant, error) {
@@ -17,7 +21,7 @@ func ParseInvariant(text []byte) (*Invariant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Invariant{v}, nil
+	return &Invariant{ID: v.ID, Text: v.Text, parsed: v}, nil
 }
 
 // maxBroken bounds what one check reports of an invariant.
@@ -26,7 +30,7 @@ const maxBroken = 20
 // Check returns what breaks the invariant, in words, with paths.
 func (v *Invariant) Check(root tree.Node) []string {
 	var list []string
-	err := v.Invariant.Check(context.Background(), World{Root: root}, func(b invariant.Violation) {
+	err := v.parsed.Check(context.Background(), World{Root: root}, func(b invariant.Violation) {
 		if len(list) < maxBroken {
 			list = append(list, b.Problem)
 		}

@@ -1,6 +1,7 @@
-import { join, relative } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { defineConfig } from 'vitepress'
-import { files, nav, otherFiles, pathOf, root, targetOf } from './pages.mjs'
+import { bundledFile, files, nav, otherFiles, pathOf, root, targetOf } from './pages.mjs'
 
 const petal = "<ellipse cx='16' cy='8.5' rx='5.6' ry='7'/>"
 const logo = `data:image/svg+xml,${encodeURIComponent(
@@ -45,6 +46,28 @@ const packages = {
   }
 }
 
+/** The package that a module of the build is from. Some modules are made by tools. */
+function packageOf(id) {
+  if (/^\0?vite\//.test(id)) return 'vite'
+  if (/^\0?(\/)?plugin-vue/.test(id)) return '@vitejs/plugin-vue'
+  return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id.replaceAll('\\', '/'))?.[1]
+}
+
+/** Notes which packages are in the pages, for notices.mjs: not those whose code is left out. */
+const bundled = {
+  name: 'bundled-packages',
+  apply: (_, { command, isSsrBuild }) => command === 'build' && !isSsrBuild,
+  generateBundle(_, bundle) {
+    const names = Object.values(bundle)
+      .flatMap(chunk => Object.entries(chunk.modules ?? {}))
+      .filter(([id, { renderedLength }]) => renderedLength > 0 || /\.css(\?|$)/.test(id))
+      .map(([id]) => packageOf(id))
+      .filter(Boolean)
+    mkdirSync(dirname(bundledFile), { recursive: true })
+    writeFileSync(bundledFile, JSON.stringify([...new Set(names)].sort()))
+  }
+}
+
 const sidebarOf = items =>
   items.map(item => ({
     text: item.text,
@@ -86,6 +109,6 @@ export default defineConfig({
   },
   vite: {
     build: { chunkSizeWarningLimit: 4000 },
-    plugins: [packages]
+    plugins: [packages, bundled]
   }
 })

@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url'
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 export const nav = JSON.parse(readFileSync(join(root, 'site', 'nav.json'), 'utf8'))
 
+/** Where a build leaves the names of the packages that are in the pages. */
+export const bundledFile = join(root, 'site', '.vitepress', 'cache', 'bundled.json')
+
 /** Where files that are no pages are read: the links to code and tests lead there. */
 const repository = 'https://github.com/dogwooddb/dogwood/blob/main/'
 

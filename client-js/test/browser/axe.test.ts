@@ -1,7 +1,7 @@
 // What axe-core finds in the pages: names that are missing, roles that do not fit, colours that
 // are too faint. It sees a part of what makes a page accessible; none of that part may be wrong.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server as HTTPServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
@@ -69,6 +69,9 @@ describe('the first page', () => {
 const site = join(import.meta.dirname, '../../../site/.vitepress/dist')
 const kinds: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
 
+const isPage = (file: string): boolean => file.endsWith('.html') && file !== '404.html'
+const pathOf = (file: string): string => `/${file.replaceAll('\\', '/').replace(/(index)?\.html$/, '')}`
+
 // "npm run build" in site makes it.
 describe.skipIf(!existsSync(site))('the site', () => {
   let server: HTTPServer
@@ -86,7 +89,11 @@ describe.skipIf(!existsSync(site))('the site', () => {
   })
   afterAll(() => server?.close())
 
-  const pages = long ? ['/', '/start', '/limits', '/rules', '/cli/servers', '/concepts'] : ['/', '/limits']
+  // Those of the site are much alike: two are enough for what the theme and the styles do wrong.
+  const pages = long && existsSync(site) ? readdirSync(site, { recursive: true, encoding: 'utf8' }).filter(isPage).map(pathOf) : ['/', '/limits']
+
+  test.runIf(long)('has all pages', () => expect(pages.length).toBeGreaterThan(40))
+
   test.each(looks)('on %s', async (device, options) => {
     for (const path of pages.filter((_, i) => looksOf(i).some(([name]) => name === device))) {
       const { port } = server.address() as AddressInfo
@@ -95,5 +102,5 @@ describe.skipIf(!existsSync(site))('the site', () => {
       expect(await findings(page), path).toEqual([])
       await page.close()
     }
-  })
+  }, long ? 1_800_000 : undefined)
 })
