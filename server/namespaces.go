@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -359,7 +360,7 @@ func (n *namespaces) opened() iter.Seq2[string, *dsync.Database] {
 // wait.
 func (n *namespaces) all() []*namespace {
 	all := n.unsorted()
-	slices.SortFunc(all, func(a, b *namespace) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
 	return all
 }
 

@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -342,7 +343,7 @@ func (o *objectReader) reorder() {
 	if o.sorted {
 		return
 	}
-	slices.SortStableFunc(spans, func(a, b span) int { return CompareKeys(a.key, b.key) })
+	sort.SliceStable(spans, func(i, j int) bool { return CompareKeys(spans[i].key, spans[j].key) < 0 })
 	if n := len(o.out) - o.start; cap(o.scratch) < n {
 		o.scratch = make([]byte, 0, n)
 	}

@@ -227,6 +227,11 @@ func (q Query) Apply(n Node) Node {
 	return b.Node()
 }
 
+// SortKeys sorts keys in the order of [CompareKeys].
+func SortKeys(keys []string) {
+	sort.Slice(keys, func(i, j int) bool { return CompareKeys(keys[i], keys[j]) < 0 })
+}
+
 // SortEntries sorts entries by what compare says of two.
 func SortEntries(list []Entry, compare func(a, b Entry) int) {
 	if len(list) > 1 {

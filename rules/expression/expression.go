@@ -8,7 +8,7 @@ package expression
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/rules/internal/eval"
 	"github.com/dogwooddb/dogwood/rules/lang"
@@ -60,7 +60,7 @@ func compile(parse func(string, lang.Dialect) (lang.Expr, *lang.Error), src stri
 	for name := range captures {
 		scope.Captures = append(scope.Captures, name)
 	}
-	slices.SortFunc(scope.Captures, func(a, b string) int { return captures[a] - captures[b] })
+	sort.Slice(scope.Captures, func(i, j int) bool { return captures[scope.Captures[i]] < captures[scope.Captures[j]] })
 	if err := check(x, scope); err != nil {
 		return nil, err
 	}

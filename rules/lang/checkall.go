@@ -1,8 +1,8 @@
 package lang
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 )
 
 // CheckAll is Check that returns all mistakes that do not follow from others, at most as
@@ -14,7 +14,7 @@ func CheckAll(x Expr, s Scope, most int) []*Error {
 	}
 	c := &collector{checker: checker{scope: s, checked: make(map[Expr]bool)}}
 	c.collect(x)
-	slices.SortStableFunc(c.found, func(a, b *Error) int { return cmp.Compare(a.Offset, b.Offset) })
+	sort.SliceStable(c.found, func(i, j int) bool { return c.found[i].Offset < c.found[j].Offset })
 	list := []*Error{first}
 	for _, err := range c.found {
 		if same := err.Offset == first.Offset && err.Msg == first.Msg; !same && len(list) < most {

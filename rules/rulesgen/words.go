@@ -94,7 +94,7 @@ func texts(x *lang.Array) []string {
 			}
 		}
 	}
-	slices.SortFunc(list, tree.CompareKeys)
+	tree.SortKeys(list)
 	return list
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -108,8 +109,9 @@ func (h *hot) tick(seconds float64) []HotPath {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := slices.Clone(h.least)
-	slices.SortFunc(all, func(a, b *hotPath) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.path, b.path))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.path, b.path)) < 0
 	})
 	rate := 1 / (h.ticks * seconds)
 	for _, p := range all[:min(len(all), hotShown)] {

@@ -134,8 +134,9 @@ func (p *Change) chooseEntered() error {
 		}
 	}
 	if more {
-		slices.SortFunc(p.views, func(a, b *view) int {
-			return cmp.Or(cmp.Compare(a.visit, b.visit), cmp.Compare(a.group.slot, b.group.slot))
+		sort.Slice(p.views, func(i, j int) bool {
+			a, b := p.views[i], p.views[j]
+			return cmp.Or(cmp.Compare(a.visit, b.visit), cmp.Compare(a.group.slot, b.group.slot)) < 0
 		})
 	}
 	return nil
@@ -163,7 +164,7 @@ func (p *Change) concerned(v *visit) ([]*group, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.slot, b.slot) })
+	sort.Slice(list, func(i, j int) bool { return list[i].slot < list[j].slot })
 	return slices.Compact(list), nil // several children may be in one interval
 }
 

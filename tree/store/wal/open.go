@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -132,8 +133,9 @@ func openSegments(l *Log, names []string) (found []*segment, err error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(found, func(a, b *segment) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last))
+	sort.Slice(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last)) < 0
 	})
 	return found, nil
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -232,7 +231,7 @@ func (r *reader) keys(path string) ([]string, error) {
 	if len(keys) == 0 && children != nil { // null: it was deleted meanwhile
 		return nil, errors.New("it has no children, and cannot be divided")
 	}
-	slices.SortFunc(keys, tree.CompareKeys)
+	tree.SortKeys(keys)
 	return keys, nil
 }
 

@@ -237,7 +237,7 @@ func (s *session) list(line string) error {
 	for key := range children {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, tree.CompareKeys)
+	tree.SortKeys(keys)
 	for _, key := range keys[:min(len(keys), maxListed)] {
 		fmt.Fprintln(s.Stdout, key)
 	}
