@@ -52,6 +52,10 @@ func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
 	i := d.working()
 	s := &stepper{Data: d, tx: tx, now: now, def: d.document.Definitions()[i], state: d.stored.States[i]}
 	var err error
+	if s.state.Unlogged {
+		s.renumber()
+		s.state.Unlogged = false
+	}
 	switch s.state.Phase {
 	case Verifying:
 		err = s.verify()
