@@ -60,6 +60,24 @@ func controlData(h *history) {
 	}
 }
 
+// keepSome ends a history with all kinds of rows of declared data.
+func (h *history) keepSome() {
+	h.Helper()
+	var define []string
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		define = append(define, fmt.Sprintf("%q: %s", name, definitions[name][0]))
+	}
+	deploy(h.T, h.db, strings.Join(define, ",\n"))
+	if err := h.db.ControlData(h.Context(), "inv", declared.Pause); err != nil {
+		h.Fatal(err)
+	}
+	for i := range 40 {
+		set(h.T, h.db, fmt.Sprintf("/timed/last%d", i), fmt.Sprintf(`{"at":%d}`, h.now.Load()+3_600_000+int64(i)))
+		set(h.T, h.db, fmt.Sprintf("/d/last%d", i), fmt.Sprint(i%3))
+		set(h.T, h.db, fmt.Sprintf("/a/last%d", i), "1")
+	}
+}
+
 // writeTimed writes nodes that expire, and now and then removes a node above many of them.
 func writeTimed(h *history) {
 	node := func(int) string {

@@ -268,12 +268,9 @@ func testReplay(t *testing.T, seed uint64, operations int) {
 	}
 	h.write(putOf(t, "/last", manyValues(9000)))
 	imports(t, h.db, "/imported/last", importText(1, 3000))
+	h.keepSome()
 
-	copied := filepath.Join(t.TempDir(), "copy")
-	to, err := store.Open(copied, store.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied, to := h.copied()
 	h.close()
 	file := filepath.Join(h.dir, "db")
 	h.replay(file, to)
