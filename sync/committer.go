@@ -406,7 +406,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 		results: c.results[:0],
 		took:    c.took[:0],
 	}
-	c.notes.reset()
+	c.notes.reset(tx)
 	defer func() {
 		c.took, c.results = b.took, b.results
 		if err != nil {

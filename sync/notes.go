@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -17,8 +18,8 @@ import (
 // which uses their memory again; those of a batch that is rolled back are forgotten. Nil
 // notes, as of a draft, take nothing.
 //
-// Every change of the tree, of write ids, of what sessions left, of rules and of settings has
-// to be noted, or a replica would differ.
+// Every change of the tree, of write ids, of what sessions left, of rules, of settings and of declared
+// data has to be noted, or a replica would differ.
 //
 // They are made while tasks are applied and belong to one attempt. Pieces of imports may be
 // in a batch without a commit that clients can observe: then the entries go into the log, and
@@ -34,13 +35,20 @@ type notes struct {
 	hasID   bool     // and it was not noted
 	at      int64    // the time of the batch, in milliseconds since 1970
 	timed   bool     // it is known
+
+	kept func(*entry.Kept) // notes a row of declared data
 }
 
 // newNotes returns the notes of a database that is opened.
 func newNotes(wanted bool) notes { return notes{wanted: wanted, run: rand.Uint64()} }
 
-// reset begins the notes of a batch.
-func (n *notes) reset() {
+// reset begins the notes of a batch. Rows of declared data are noted by the store, since a write
+// changes them in many ways.
+func (n *notes) reset(tx *store.Tx) {
+	if n.kept == nil {
+		n.kept = func(k *entry.Kept) { n.add(k) }
+	}
+	tx.NoteKept = n.kept
 	n.some, n.commits, n.writes, n.hasID, n.timed = false, false, 0, false, false
 	if n.wanted {
 		n.encoder.Reset()
@@ -159,6 +167,13 @@ func (n *notes) data(v versions.Version, source string) error {
 // pieces has none: its entries belong to the commit that comes next. It is the last thing
 // before the commit, because the checksum covers all operations.
 func (n *notes) seal(b *batch) error {
+	if before := b.db.data.Load(); b.data != before {
+		text, err := declared.Since(before, b.data)
+		if err != nil {
+			return err
+		}
+		n.add(&entry.States{Changes: text})
+	}
 	if !n.some {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dogwooddb/dogwood/sync/pieces"
+	"github.com/dogwooddb/dogwood/tree/store"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestPiecesShareABatch(t *testing.T) {
 	piece := &entry.Load{ID: "a", Text: strings.Repeat("x", pieces.Bytes)}
 	n := newNotes(true)
-	n.reset()
+	n.reset(new(store.Tx))
 	some := 0
 	for ; !n.full() && some < 100; some++ {
 		n.piece(piece)
@@ -21,7 +22,7 @@ func TestPiecesShareABatch(t *testing.T) {
 	if some < 4 || some > 16 {
 		t.Errorf("%d pieces fill a batch", some)
 	}
-	n.reset()
+	n.reset(new(store.Tx))
 	n.piece(piece)
 	n.piece(piece)
 	if n.full() {

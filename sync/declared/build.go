@@ -52,10 +52,13 @@ func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
 	i := d.working()
 	s := &stepper{Data: d, tx: tx, now: now, def: d.document.Definitions()[i], state: d.stored.States[i]}
 	var err error
-	switch s.state.Phase {
-	case Verifying:
+	switch {
+	case s.state.Unlogged: // rows that follow have the number that the data have before the step
+		s.renumber()
+		s.state.Unlogged = false
+	case s.state.Phase == Verifying:
 		err = s.verify()
-	case Clearing:
+	case s.state.Phase == Clearing:
 		err = s.clear()
 	default:
 		err = s.build()

@@ -60,21 +60,6 @@ func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, found Totals, now tim
 	return next, v, true, err
 }
 
-// Put puts in force what Deploy did to another store with the same history. How far the
-// definitions are there is not known here, nor are the rows that are not in the tree: when the
-// store is a database, they are built again.
-func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) (*Data, error) {
-	if err := versions.PutData(tx, v, document.Source()); err != nil {
-		return nil, err
-	}
-	next := d.next(document).with(func(s *stored) {
-		for i, def := range document.Definitions() {
-			s.States[i].again(def)
-		}
-	})
-	return next, next.save(tx)
-}
-
 // enforce returns the data of another document, and stores their states.
 func (d *Data) enforce(tx *store.Tx, document *derive.Document, found Totals) (*Data, error) {
 	next := d.next(document).with(func(s *stored) {

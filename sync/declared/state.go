@@ -40,6 +40,10 @@ type state struct {
 	Unsure bool `json:"unsure,omitempty"` // it was paused before it was verified
 	Known  bool `json:"known,omitempty"`  // the conflicts are those that verifying will find
 
+	// Unlogged is that of a replica: the log has not had all rows of the definition. It is built again,
+	// with another number.
+	Unlogged bool `json:"unlogged,omitempty"`
+
 	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
 	Nodes     int64    `json:"nodes,omitempty"`
 	Built     int64    `json:"built,omitempty"` // nodes that building had come to, while it is clearing

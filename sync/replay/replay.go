@@ -1,6 +1,6 @@
 // Package replay carries out the entries of a database's log on another store. It asks no
 // clock and no rules, so the same entries always make the same database: its tree, the ids of
-// writes, what sessions left for their disconnect, rules and settings. Ids of containers,
+// writes, what sessions left for their disconnect, rules, settings and declared data. Ids of containers,
 // index builds and what waits to be reclaimed may differ.
 //
 // It is the other half of package sync's notes: what is not noted there is missing here.
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -169,6 +170,10 @@ func (c change) do(op entry.Operation) error {
 		return c.rules(op)
 	case *entry.Data:
 		return c.data(op)
+	case *entry.States:
+		return c.states(op)
+	case *entry.Kept:
+		return store.Kept(c.tx).Do(op)
 	case *entry.Setting:
 		all, err := versions.Settings(c.tx)
 		if err != nil {
@@ -254,11 +259,29 @@ func (c change) data(d *entry.Data) error {
 	if err != nil {
 		return err
 	}
+	return c.declare(data)
+}
+
+// declare declares the indexes of the rules and of a data document in force.
+func (c change) declare(data *declared.Data) error {
 	inForce, err := versions.Rules(c.tx)
 	if err != nil {
 		return err
 	}
 	return c.tx.Indexes().Declare(indexesOf(inForce, data))
+}
+
+// states notes how far definitions are. An index that is paused is none.
+func (c change) states(s *entry.States) error {
+	before, err := declared.Load(c.tx)
+	if err != nil {
+		return err
+	}
+	data, err := declared.Follow(c.tx, before, s.Changes)
+	if err != nil || slices.Equal(before.Indexes(), data.Indexes()) {
+		return err
+	}
+	return c.declare(data)
 }
 
 // indexesOf returns the indexes that rules declare, and those that a data document needs. Both

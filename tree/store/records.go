@@ -26,7 +26,7 @@ const (
 func (tx *Tx) Dedup() dedup.Writes { return dedup.Of(entries{tx}, tx.store.options.WriterLimit) }
 
 // Kept returns the rows of declared data as of a transaction.
-func Kept(tx *Tx) kept.Rows { return kept.Of(entries{tx}) }
+func Kept(tx *Tx) kept.Rows { return kept.Of(entries{tx}, tx.NoteKept) }
 
 // Declare has the file say that there is a data document, durably: versions of Dogwood that
 // apply none refuse it from then on. It must come before the commit of the document.

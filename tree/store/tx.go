@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -51,6 +52,9 @@ type Tx struct {
 	// takes the memory of a large value: with all bytes that are held so far and then.
 	// An error ends the read.
 	Hold func(total int64) error
+
+	// NoteKept, if set, gets the changes of the rows of declared data, for the log.
+	NoteKept func(*entry.Kept)
 
 	holds, asked int64 // bytes, for Hold
 	brief        int   // rows and index entries read, from where on a read takes long; 0: no bound

@@ -2,6 +2,7 @@ package entry
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,10 +19,18 @@ var parsers = map[string]func(m members) (Operation, error){
 	"od":    func(m members) (Operation, error) { return m.left() },
 	"rules": func(m members) (Operation, error) { return m.rules() },
 	"data":  func(m members) (Operation, error) { return m.data() },
-	"set":   func(m members) (Operation, error) { return m.setting() },
-	"load":  func(m members) (Operation, error) { return m.load() },
-	"link":  func(m members) (Operation, error) { return m.link() },
-	"drop":  func(m members) (Operation, error) { return &Drop{m["drop"].Str}, nil },
+	"states": func(m members) (Operation, error) {
+		return &States{[]byte(m["states"].Raw)}, nil
+	},
+	KeptDue:     func(m members) (Operation, error) { return m.kept(KeptDue) },
+	KeptSources: func(m members) (Operation, error) { return m.kept(KeptSources) },
+	KeptMark:    func(m members) (Operation, error) { return m.kept(KeptMark) },
+	KeptUnmark:  func(m members) (Operation, error) { return m.kept(KeptUnmark) },
+	KeptForget:  func(m members) (Operation, error) { return m.kept(KeptForget) },
+	"set":       func(m members) (Operation, error) { return m.setting() },
+	"load":      func(m members) (Operation, error) { return m.load() },
+	"link":      func(m members) (Operation, error) { return m.link() },
+	"drop":      func(m members) (Operation, error) { return &Drop{m["drop"].Str}, nil },
 	"part": func(m members) (Operation, error) {
 		return &Part{m["part"].Str, int(m["seq"].Int()), m["text"].Str}, nil
 	},
@@ -149,6 +158,12 @@ func (m members) rules() (*Rules, error) {
 
 func (m members) data() (*Data, error) {
 	return &Data{Version: []byte(m["data"].Raw), Source: m["source"].Str}, nil
+}
+
+func (m members) kept(kind string) (*Kept, error) {
+	of, err := tree.ParsePath(m["of"].Str)
+	at, failed := tree.ParsePath(m["at"].Str)
+	return &Kept{kind, uint32(m["def"].Uint()), of, m[kind].Int(), at}, errors.Join(err, failed)
 }
 
 func (m members) setting() (*Setting, error) {

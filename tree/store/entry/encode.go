@@ -280,6 +280,22 @@ func (d *Data) append(b []byte) []byte {
 	return append(appendText(append(b, `,"source":`...), d.Source), '}')
 }
 
+func (s *States) append(b []byte) []byte {
+	return append(append(append(b, `{"states":`...), s.Changes...), '}')
+}
+
+func (k *Kept) append(b []byte) []byte {
+	b = strconv.AppendInt(append(append(append(b, `{"`...), k.Kind...), `":`...), k.N, 10)
+	b = strconv.AppendUint(append(b, `,"def":`...), uint64(k.Definition), 10)
+	if !k.Path.IsRoot() {
+		b = appendPath(append(b, `,"of":`...), k.Path)
+	}
+	if !k.At.IsRoot() {
+		b = appendPath(append(b, `,"at":`...), k.At)
+	}
+	return append(b, '}')
+}
+
 func (s *Setting) append(b []byte) []byte {
 	b = appendText(append(b, `{"set":{`...), s.Name)
 	return append(appendText(append(b, ':'), s.Value), "}}"...)

@@ -36,6 +36,14 @@ func samples(t testing.TB) []Operation {
 		&Left{Session: "s1", Delete: []uint64{1}},
 		&Rules{Version: []byte(`{"version":4}`), Source: "{\n\"rules\":{}}"},
 		&Setting{"strict \"name\"", "é"},
+		&Data{Version: []byte(`{"version":1}`), Source: "{}"},
+		&States{[]byte(`{"nextId":3,"states":[{"name":"a"}]}`)},
+		&Kept{Kind: KeptDue, Definition: 3, Path: rooms, N: 1764002345678, At: tree.MustParsePath("rooms/r1")},
+		&Kept{Kind: KeptDue, Definition: 3, Path: rooms},
+		&Kept{Kind: KeptSources, Definition: 1<<32 - 1, Path: rooms, N: 2},
+		&Kept{Kind: KeptMark, Definition: 4, Path: rooms, N: 1, At: tree.MustParsePath("a\"b")},
+		&Kept{Kind: KeptUnmark, Definition: 4, N: 512},
+		&Kept{Kind: KeptForget, Definition: 4, N: 512},
 		&Load{ID: "l1", At: rooms, Now: 5, Seq: 2, Text: "{\n\"a\":"},
 		&Link{ID: "l1", By: By{Admin: true}, Writes: []tree.ResolvedWrite{resolved(t, "/rooms/n", "3")}},
 		&Link{ID: "l2"},
@@ -52,19 +60,25 @@ func TestFormat(t *testing.T) {
 		enc.Add(op)
 	}
 	text := string(enc.Seal(header))
-	const want = `{"v":1,"db":"5f00000000000001","run":"00000000000000a1","rev":812,"at":1764002345678,"n":13,"sum":"` // and the sum
+	const want = `{"v":1,"db":"5f00000000000001","run":"00000000000000a1","rev":812,"at":1764002345678,"n":21,"sum":"` // and the sum
 	if !strings.HasPrefix(text, want) {
 		t.Fatalf("the header is %.120s", text)
 	}
 	lines := strings.Split(text, "\n")
 	for i, want := range []string{
-		1: `{"w":{"/rooms/r1/name":"Lob\nby","/rooms/r1/.priority":4,"/":null}}`,
-		2: `{"w":{"/.priority":1},"id":"0b000000000000000000000000000001:7","merge":"/rooms","uid":"ana","admin":true,"door":"socket","cause":"update"}`,
-		3: `{"id":"0b000000000000000000000000000001:7"}`,
-		4: `{"od":"s1","put":[[3,{"target":"/x","value":"1"}],[4,{}]],"del":[1,2]}`,
-		6: `{"rules":{"version":4},"source":"{\n\"rules\":{}}"}`,
-		8: `{"load":"l1","at":"/rooms","now":5,"seq":2,"json":"{\n\"a\":"}`,
-		9: `{"link":"l1","w":{"/rooms/n":3},"admin":true}`,
+		1:  `{"w":{"/rooms/r1/name":"Lob\nby","/rooms/r1/.priority":4,"/":null}}`,
+		2:  `{"w":{"/.priority":1},"id":"0b000000000000000000000000000001:7","merge":"/rooms","uid":"ana","admin":true,"door":"socket","cause":"update"}`,
+		3:  `{"id":"0b000000000000000000000000000001:7"}`,
+		4:  `{"od":"s1","put":[[3,{"target":"/x","value":"1"}],[4,{}]],"del":[1,2]}`,
+		6:  `{"rules":{"version":4},"source":"{\n\"rules\":{}}"}`,
+		9:  `{"states":{"nextId":3,"states":[{"name":"a"}]}}`,
+		10: `{"due":1764002345678,"def":3,"of":"/rooms","at":"/rooms/r1"}`,
+		11: `{"due":0,"def":3,"of":"/rooms"}`,
+		12: `{"sources":2,"def":4294967295,"of":"/rooms"}`,
+		13: `{"mark":1,"def":4,"of":"/rooms","at":"/a\"b"}`,
+		15: `{"forget":512,"def":4}`,
+		16: `{"load":"l1","at":"/rooms","now":5,"seq":2,"json":"{\n\"a\":"}`,
+		17: `{"link":"l1","w":{"/rooms/n":3},"admin":true}`,
 	} {
 		if want != "" && lines[i] != want {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)

@@ -6,8 +6,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// An Operation is one line of an entry behind its header: a *Write, *Seen, *Left, *Rules,
-// *Setting, *Load, *Link, *Drop, *Part or *Join.
+// An Operation is one line of an entry behind its header: a *Write, *Seen, *Left, *Rules, *Data,
+// *States, *Kept, *Setting, *Load, *Link, *Drop, *Part or *Join.
 //
 // The set is closed, and a switch over it has a case for each. A new one needs a parser
 // in decode.go and a case in package sync/replay, and readers of this version refuse
@@ -68,6 +68,28 @@ type Rules struct {
 type Data struct {
 	Version json.RawMessage
 	Source  string
+}
+
+// States say how far definitions of the data document are from here on: which are built, are being built,
+// have failed or are paused. Changes is the JSON text that package declared understands.
+type States struct{ Changes json.RawMessage }
+
+// Kinds of [Kept], which are the names of its operations.
+const (
+	KeptDue     = "due"     // the node at Path expires at N, in milliseconds since 1970; 0: it does not
+	KeptSources = "sources" // N source nodes share the place at Path
+	KeptMark    = "mark"    // the place at Path has a source, which is At if that was noted
+	KeptUnmark  = "unmark"  // the first N marks of the definition go
+	KeptForget  = "forget"  // the first N rows of the definition go
+)
+
+// Kept changes what a definition needs beside the tree. A write that it follows from is in the same entry.
+type Kept struct {
+	Kind       string
+	Definition uint32    // its number
+	Path       tree.Path // of a node or place
+	N          int64
+	At         tree.Path // of KeptMark, the source; of KeptDue, how far the removal has come; the root: none
 }
 
 // A Setting gives a setting a value.

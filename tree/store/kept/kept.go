@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/entry"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -29,10 +30,40 @@ const (
 var kinds = []byte{shared, marked, timer}
 
 // Rows are those of a transaction.
-type Rows struct{ entries kv.Entries }
+type Rows struct {
+	entries kv.Entries
+	note    func(*entry.Kept) // gets each change, for the log; nil: nothing does
+}
 
-// Of returns the rows as of a transaction.
-func Of(e kv.Entries) Rows { return Rows{e} }
+// Of returns the rows as of a transaction. note gets each change; nil: nothing does.
+func Of(e kv.Entries, note func(*entry.Kept)) Rows { return Rows{e, note} }
+
+// Do makes a change that was noted of another store. The same changes in the same order make the same
+// rows.
+func (r Rows) Do(k *entry.Kept) error {
+	id := ID(k.Definition)
+	var err error
+	switch k.Kind {
+	case entry.KeptDue:
+		_, err = r.SetTimer(Timer{ID: id, Path: k.Path, Due: k.N, At: k.At})
+	case entry.KeptSources:
+		err = r.SetSources(id, k.Path, int(k.N))
+	case entry.KeptMark:
+		err = r.Mark(id, k.Path, k.At)
+	case entry.KeptUnmark:
+		_, err = r.Unmark(id, int(k.N))
+	case entry.KeptForget:
+		_, err = r.Drop(id, int(k.N))
+	}
+	return err
+}
+
+// noted notes a change.
+func (r Rows) noted(kind string, id ID, p tree.Path, n int64, at tree.Path) {
+	if r.note != nil {
+		r.note(&entry.Kept{Kind: kind, Definition: uint32(id), Path: p, N: n, At: at})
+	}
+}
 
 func keyOf(kind byte, id ID, rest string) []byte {
 	k := make([]byte, 0, 5+len(rest))
@@ -56,6 +87,7 @@ func (r Rows) Sources(id ID, place tree.Path) (int, error) {
 // SetSources stores how many source nodes share a place.
 func (r Rows) SetSources(id ID, place tree.Path, n int) error {
 	k := keyOf(shared, id, place.Clean())
+	r.noted(entry.KeptSources, id, place, int64(n), tree.Root)
 	if n == 0 {
 		return r.entries.Delete(kv.Declared, k)
 	}
@@ -86,6 +118,7 @@ func pathOf(v []byte) (tree.Path, error) {
 
 // Mark notes that a place has a source, and which one, unless that is the root.
 func (r Rows) Mark(id ID, place, source tree.Path) error {
+	r.noted(entry.KeptMark, id, place, 1, source)
 	return r.entries.Put(kv.Declared, keyOf(marked, id, place.Clean()), valueOf(source))
 }
 
@@ -132,6 +165,7 @@ func (r Rows) SetTimer(t Timer) (changed bool, err error) {
 			return false, err
 		}
 	}
+	r.noted(entry.KeptDue, t.ID, t.Path, t.Due, t.At)
 	if t.Due == 0 {
 		return true, r.entries.Delete(kv.Declared, k)
 	}
@@ -192,14 +226,19 @@ func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err erro
 
 // Drop deletes rows of a definition, at most a number of them. It returns how many: there may be more if
 // these are as many as that.
-func (r Rows) Drop(id ID, rows int) (deleted int, err error) { return r.drop(kinds, id, rows) }
+func (r Rows) Drop(id ID, rows int) (deleted int, err error) {
+	r.noted(entry.KeptForget, id, tree.Root, int64(rows), tree.Root)
+	return r.drop(kinds, id, rows)
+}
 
 // Unmark is Drop for marks alone.
 func (r Rows) Unmark(id ID, rows int) (deleted int, err error) {
+	r.noted(entry.KeptUnmark, id, tree.Root, int64(rows), tree.Root)
 	return r.drop([]byte{marked}, id, rows)
 }
 
 func (r Rows) drop(kinds []byte, id ID, rows int) (deleted int, err error) {
+	r.note = nil // how many it was is noted
 	for _, kind := range kinds {
 		prefix := keyOf(kind, id, "")
 		var keys [][]byte
