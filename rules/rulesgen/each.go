@@ -13,7 +13,7 @@ import (
 
 // Each yields every write that differs from op in one place: a leaf of its value
 // is another, or a child or a path is missing or too many. There are none for
-// reads. A loop over them would be 12 kB of program if all of this were part of it.
+// reads. Loops would be 12 kB of program each if the functions below were part of them.
 //
 //go:noinline
 func (v *Varier) Each(op rulestest.Op) iter.Seq[rulestest.Op] {
@@ -31,6 +31,7 @@ func (v *Varier) Each(op rulestest.Op) iter.Seq[rulestest.Op] {
 	}
 }
 
+//go:noinline
 func (v *Varier) texts(op rulestest.Op) iter.Seq[rulestest.OpText] {
 	return func(yield func(rulestest.OpText) bool) {
 		t := rulestest.OpText{Kind: op.Kind.String(), Path: tree.Target{Path: op.Path, Priority: op.Priority}.String()}
@@ -61,6 +62,8 @@ func (v *Varier) texts(op rulestest.Op) iter.Seq[rulestest.OpText] {
 }
 
 // values yields the values that differ from one in one place.
+//
+//go:noinline
 func (v *Varier) values(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, edge := range v.edges {
@@ -79,6 +82,8 @@ func (v *Varier) values(text string) iter.Seq[string] {
 }
 
 // members yields the objects that differ from one in one of their members.
+//
+//go:noinline
 func (v *Varier) members(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		members := object(text)

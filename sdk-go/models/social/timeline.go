@@ -1,10 +1,10 @@
 package social
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"sort"
 
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/models/internal/record"
@@ -51,7 +51,7 @@ func (s *Social) TrimHome(ctx context.Context) (int, error) {
 	if err != nil || len(home) <= MaxHome {
 		return 0, err
 	}
-	excess := slices.SortedFunc(maps.Keys(home), func(a, b string) int { return cmp.Compare(home[a], home[b]) })[:len(home)-MaxHome]
+	excess := oldestFirst(home)[:len(home)-MaxHome]
 	update := make(map[string]any)
 	for _, status := range excess {
 		update["home/"+s.me+"/"+status] = nil
@@ -77,10 +77,15 @@ func (s *Social) RefillHome(ctx context.Context) error {
 		}
 		return all, nil
 	}, func(all timeline) error {
-		newest := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Compare(all[b], all[a]) })
-		for _, old := range newest[min(MaxHome, len(newest)):] {
+		for _, old := range oldestFirst(all)[:max(0, len(all)-MaxHome)] {
 			delete(all, old)
 		}
 		return s.db.Update(ctx, s.update(all, true))
 	})
+}
+
+func oldestFirst(t timeline) []string {
+	list := slices.Collect(maps.Keys(t))
+	sort.Slice(list, func(i, j int) bool { return t[list[i]] < t[list[j]] })
+	return list
 }
