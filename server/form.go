@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -224,11 +223,11 @@ func (f *form) readShallow(ps params) error {
 const maxCallback = 256
 
 // A callback may name nested functions, and nothing that could be a program.
-var callbackName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][\w$.]*$`) })
+var callbackName = regexp.MustCompile(`^[A-Za-z_$][\w$.]*$`)
 
 func parseCallback(ps params) (string, error) {
 	name, ok := ps.get("callback")
-	if ok && (len(name) > maxCallback || !callbackName().MatchString(name)) {
+	if ok && (len(name) > maxCallback || !callbackName.MatchString(name)) {
 		return "", badRequest("callback must be the name of a function")
 	}
 	return name, nil

@@ -35,9 +35,9 @@ func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// TestScripts runs testdata/cli. Scripts that wait begin with "[!full] skip", which leaves
-// them out of quick runs, [long] begins a line of tier long, and [redis] tells whether
-// redis-server is installed. In addition to the commands of testscript there are
+// TestScripts runs testdata/cli. Scripts that wait, or start many
+// processes, begin with "[!full] skip", which leaves
+// them out of quick runs, and [redis] tells whether redis-server is installed. In addition to the commands of testscript there are
 //
 //	start NAME ARG…         run a server in the background and wait until it listens;
 //	                        DOGWOOD_URL is its address
@@ -66,8 +66,6 @@ func TestScripts(t *testing.T) {
 			switch name {
 			case tier.Full.String():
 				return tier.Current() >= tier.Full, nil
-			case tier.Long.String():
-				return tier.Current() >= tier.Long, nil
 			case "redis":
 				_, err := exec.LookPath("redis-server")
 				return err == nil, nil

@@ -3,7 +3,6 @@ package ruleslint
 import (
 	"regexp"
 	"strings"
-	"sync"
 )
 
 // ignores are the codes that comments silence, by line; line 0 is the file. The
@@ -11,13 +10,13 @@ import (
 // stands behind.
 type ignores map[int][]string
 
-var ignoreComment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?://|/\*)\s*lint:(file-)?ignore\s+([a-z,\- ]+)`) })
+var ignoreComment = regexp.MustCompile(`(?://|/\*)\s*lint:(file-)?ignore\s+([a-z,\- ]+)`)
 
 // parseIgnores finds the comments that silence warnings.
 func parseIgnores(text string) ignores {
 	found := ignores{}
 	for i, line := range strings.Split(text, "\n") {
-		m := ignoreComment().FindStringSubmatch(line)
+		m := ignoreComment.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

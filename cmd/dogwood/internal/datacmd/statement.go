@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/dogwooddb/dogwood/derive"
 )
@@ -34,14 +33,14 @@ type statement struct {
 type proposal struct{ name, definition, remark string }
 
 var (
-	notOfNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_]+`) })
-	variable   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[^/]+`) })
-	field      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^}]*)\}`) })
+	notOfNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	variable   = regexp.MustCompile(`\$[^/]+`)
+	field      = regexp.MustCompile(`\{([^}]*)\}`)
 )
 
 // name returns a name for the definition that no other has.
 func (s *statement) name(taken map[string]bool) string {
-	name := notOfNames().ReplaceAllString(s.ID, "_")
+	name := notOfNames.ReplaceAllString(s.ID, "_")
 	if name == "" || !('A' <= name[0] && name[0] <= 'Z' || 'a' <= name[0] && name[0] <= 'z') {
 		name = "d" + name
 	}
@@ -144,7 +143,7 @@ func counted(all []statement, pattern string) bool {
 // lookUp is the definition of inverseValue: the value of a node leads to its key.
 func (s *statement) lookUp() (string, error) {
 	only := func(p, other string) []string {
-		return slices.DeleteFunc(variable().FindAllString(p, -1), func(v string) bool { return slices.Contains(variable().FindAllString(other, -1), v) })
+		return slices.DeleteFunc(variable.FindAllString(p, -1), func(v string) bool { return slices.Contains(variable.FindAllString(other, -1), v) })
 	}
 	ofA, ofB := only(s.A, s.B), only(s.B, s.A)
 	if len(ofA) != 1 || len(ofB) != 1 {
@@ -180,8 +179,8 @@ func (s *statement) counter() (string, error) {
 
 // sameVariables fails if a target has a variable that its source has not.
 func sameVariables(source, target string) error {
-	for _, v := range variable().FindAllString(target, -1) {
-		if !slices.Contains(variable().FindAllString(source, -1), v) {
+	for _, v := range variable.FindAllString(target, -1) {
+		if !slices.Contains(variable.FindAllString(source, -1), v) {
 			return fmt.Errorf("%s has the variable %s, and %s has not", target, v, source)
 		}
 	}
@@ -189,7 +188,7 @@ func sameVariables(source, target string) error {
 }
 
 // variableless returns a pattern without the fields that are inserted into it.
-func variableless(pattern string) string { return field().ReplaceAllString(pattern, "_") }
+func variableless(pattern string) string { return field.ReplaceAllString(pattern, "_") }
 
 // place returns a pattern as a path of a definition. Each * is a capture of its own.
 func place(pattern string) string {
@@ -204,7 +203,7 @@ func place(pattern string) string {
 
 // inserted returns a pattern as a target: {f} is the field f of the source node, {} its value.
 func inserted(pattern string) string {
-	return "/" + field().ReplaceAllStringFunc(pattern, func(f string) string {
+	return "/" + field.ReplaceAllStringFunc(pattern, func(f string) string {
 		if f == "{}" {
 			return "{data.val()}"
 		}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sync"
 
 	"github.com/dogwooddb/dogwood/tree/store"
 )
@@ -17,7 +16,7 @@ type OfflineFlags struct {
 }
 
 // A namespace is also the name of a file.
-var namespaceName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`) })
+var namespaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 // DataFile returns the data file of a database, "" for the one that serve creates.
 func (f *OfflineFlags) DataFile(ns string) (string, error) { return DataFile(f.Data, ns) }
@@ -35,7 +34,7 @@ func DataFile(dir, ns string) (string, error) {
 
 // CheckName refuses a value of a flag that no database can have as its name.
 func CheckName(flag, ns string) error {
-	if len(ns) > 63 || !namespaceName().MatchString(ns) {
+	if len(ns) > 63 || !namespaceName.MatchString(ns) {
 		return fmt.Errorf("%s %s: not the name of a database: small letters, digits and hyphens", flag, ns)
 	}
 	return nil

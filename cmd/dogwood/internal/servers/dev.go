@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -136,7 +135,7 @@ func (c *Dev) Run(e *console.Env) error {
 }
 
 // hostText is a name or an IPv4 address, as clients write it into their Host header.
-var hostText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?$`) })
+var hostText = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?$`)
 
 // validate refuses flags that would open the server to others, or that cannot be read.
 func (c *Dev) validate() error {
@@ -144,7 +143,7 @@ func (c *Dev) validate() error {
 		return fmt.Errorf("--host %s: other machines could read and write everything; pass --allow-remote to permit that, or see dogwood serve", c.Host)
 	}
 	for _, host := range c.AllowHost {
-		if !hostText().MatchString(host) && net.ParseIP(strings.Trim(host, "[]")) == nil {
+		if !hostText.MatchString(host) && net.ParseIP(strings.Trim(host, "[]")) == nil {
 			return fmt.Errorf("--allow-host %s: it takes a name or an address without scheme and path, such as box.lan or 10.0.2.2", host)
 		}
 	}
