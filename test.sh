@@ -106,14 +106,15 @@ together() {
 # unit runs the Go tests and all of go vet. The longest packages come first, and tests
 # that wait run beside others.
 #
-# Quick leaves out the tests in the packages of data models and of the bench, each of which
-# links a server: cmd/dogwood compiles the packages.
+# Quick leaves out the tests in the packages of data models, of the bench, of the parts of the
+# command line and of the tools for tests. To link them takes most of their time, and
+# cmd/dogwood compiles the packages.
 unit() {
 	step "Go tests"
 	tested=./... side=
 	if [ "$1" = quick ]; then
 		side="-p $(($(getconf _NPROCESSORS_ONLN) + 1))" # at a time: tests of one package often wait
-		tested=$(go list ./... | grep -v -e /sdk-go/models/ -e /dogwood/bench)
+		tested=$(go list ./... | grep -v -e /sdk-go/models/ -e /dogwood/bench -e /cmd/dogwood/internal/ -e '/dogwood/internal/[^f]')
 	fi
 	gotest "$1" $side -vet=all -parallel 4 -timeout "$2" ./server ./cmd/dogwood $tested
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // policy is what the page may do. There is no script, style or connection but those
@@ -25,7 +26,9 @@ var policy = strings.Join([]string{
 
 // plainHost matches hosts that can be put into a header and mean nothing else there. A
 // bound of repetitions in the expression would cost each start of the program milliseconds.
-var plainHost = regexp.MustCompile(`^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+var plainHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+})
 
 const longestHost = len("[]:65535") + 255
 
@@ -33,7 +36,7 @@ const longestHost = len("[]:65535") + 255
 // the host that was asked is named as well.
 func setHeaders(h http.Header, host string) {
 	p := policy
-	if len(host) <= longestHost && plainHost.MatchString(host) {
+	if len(host) <= longestHost && plainHost().MatchString(host) {
 		p += " ws://" + host + " wss://" + host
 	}
 	h.Set("Content-Security-Policy", p)

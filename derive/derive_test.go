@@ -109,7 +109,7 @@ func drawWrites(t *rapid.T) (list []tree.ResolvedWrite) {
 func TestModel(t *testing.T) {
 	total, refused := 0, 0
 	steps := 30
-	for total < tier.Count("DOGWOOD_DERIVE_WRITES", 2000, 10_000, 120_000) {
+	for total < tier.Count("DOGWOOD_DERIVE_WRITES", 1500, 4000, 120_000) {
 		rapid.Check(t, func(t *rapid.T) {
 			list := drawDefinitions(t)
 			doc, err := derive.Parse(document(list))

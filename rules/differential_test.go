@@ -220,7 +220,7 @@ func (r *mapRules) check(t *testing.T, captures []string) {
 
 // triples is how many decisions the differential test compares.
 func triples() int {
-	return tier.Count("DOGWOOD_ORACLE_TRIPLES", 5_000, 10_000, 2_000_000)
+	return tier.Count("DOGWOOD_ORACLE_TRIPLES", 3_000, 5_000, 2_000_000)
 }
 
 // TestOracle compares decisions on random rules, data and requests with those of

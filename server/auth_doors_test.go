@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +16,9 @@ import (
 // doors are those of one server.
 type doors struct {
 	*testServer
-	n *network
+	n    *network
+	kept net.Conn // of the last request, if the server keeps it
+	from *bufio.Reader
 }
 
 // requests are the doors of REST. Those for data are at what is ana's.
@@ -112,12 +115,8 @@ func (d *doors) request(way, credential, name string, c call) string {
 	if name == "stream" {
 		c.header.Set("Accept", "text/event-stream")
 	}
-	conn, req := d.send(c)
-	defer conn.Close() // and not the body, which for a stream has no end
-	r, err := http.ReadResponse(bufio.NewReader(conn), req)
-	if err != nil {
-		d.t.Fatalf("%s %s: %v", way, name, err)
-	}
+	r, done := d.answer(way+" "+name, c)
+	defer done()
 	if name == "batch" && r.StatusCode == http.StatusOK {
 		return batchOutcome(d.t, r.Body)
 	}
@@ -128,13 +127,38 @@ func (d *doors) request(way, credential, name string, c call) string {
 		return "allowed"
 	}
 	var body struct{ Error string }
-	if req.Method == http.MethodHead {
+	if c.method == http.MethodHead {
 		return fmt.Sprint(r.StatusCode)
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		d.t.Fatalf("%s %s: %d, %v", way, name, r.StatusCode, err)
 	}
 	return fmt.Sprintf("%d %s", r.StatusCode, body.Error)
+}
+
+// answer makes a request, on the connection of the one before if that was kept. The caller
+// calls done when it has read what it wants of the answer.
+func (d *doors) answer(name string, c call) (r *http.Response, done func()) {
+	if d.kept == nil {
+		conn := d.open()
+		d.t.Cleanup(func() { conn.Close() })
+		d.kept, d.from = conn, bufio.NewReader(conn)
+	}
+	conn := d.kept
+	go conn.Write(c.text()) // a server that refuses early need not read it all
+	r, err := http.ReadResponse(d.from, &http.Request{Method: c.method})
+	if err != nil {
+		d.t.Fatalf("%s: %v", name, err)
+	}
+	return r, func() {
+		if r.ContentLength >= 0 && !r.Close {
+			if _, err := io.Copy(io.Discard, r.Body); err == nil {
+				return
+			}
+		}
+		conn.Close() // and not the body, which for a stream has no end
+		d.kept = nil
+	}
 }
 
 // readableOutcome tells whether there is anything that the caller may read.

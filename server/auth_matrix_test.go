@@ -165,7 +165,7 @@ func (i *issuers) open(t *testing.T, dev bool) *doors {
 		}
 	}
 	ts := serveTest(t, o)
-	d := &doors{ts, &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+	d := &doors{testServer: ts, n: &network{ts.Server, t, func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", ts.addr)
 	}}}
 	secret := http.Header{"Authorization": {"Bearer " + matrixSecret}}

@@ -89,7 +89,7 @@ func TestEchoOfLargePut(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	inMemory := serveTest(t, Options{Dev: true, Now: func() time.Time { return now }})
 	onDisk := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Now: func() time.Time { return now }})
-	for i := range tier.Pick(6, 16, 600) {
+	for i := range tier.Pick(4, 8, 600) {
 		ts := inMemory
 		if i%4 == 0 {
 			ts = onDisk

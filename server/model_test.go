@@ -52,7 +52,7 @@ type modelView struct {
 var refKeySet = []string{"a", "b", "c", "0", "1", "2", "07", "-1", "é", "😀", "\uffee", "x y", `q"`, ":n"}
 
 func modelSteps(part int) int {
-	return tier.Count("DOGWOOD_MODEL_STEPS", 400, 6_000, 2_000_000) / part
+	return tier.Count("DOGWOOD_MODEL_STEPS", 400, 2_400, 2_000_000) / part
 }
 
 func TestModelMemory(t *testing.T) {

@@ -121,11 +121,24 @@ type result struct {
 // send writes the call's bytes to a new connection.
 func (ts *testServer) send(c call) (net.Conn, *http.Request) {
 	ts.t.Helper()
+	conn := ts.open()
+	go conn.Write(c.text()) // a server that refuses early need not read it all
+	return conn, &http.Request{Method: c.method}
+}
+
+// open opens a connection.
+func (ts *testServer) open() net.Conn {
+	ts.t.Helper()
 	conn, err := ts.dial()
 	if err != nil {
 		ts.t.Fatal(err)
 	}
 	conn.SetDeadline(time.Now().Add(10 * time.Minute))
+	return conn
+}
+
+// text returns the call's bytes.
+func (c call) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", c.method, c.target)
 	h := c.header.Clone()
@@ -140,8 +153,7 @@ func (ts *testServer) send(c call) (net.Conn, *http.Request) {
 	}
 	h.Write(&b)
 	b.WriteString("\r\n" + c.body)
-	go conn.Write(b.Bytes()) // a server that refuses early need not read it all
-	return conn, &http.Request{Method: c.method}
+	return b.Bytes()
 }
 
 // do makes a call and returns its result.

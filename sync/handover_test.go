@@ -33,7 +33,7 @@ var handoverPlaces = []string{"/a", "/a/b", "/a/b/c", "/a/d", "/"}
 // TestHandover: whatever the client does, and whatever it says by hashes that it has, its tree is
 // right in the end where it listens. Values come back again and again, so hashes do.
 func TestHandover(t *testing.T) {
-	steps := tier.Count("DOGWOOD_MODEL_STEPS", 2500, 10_000, 200_000) / 10
+	steps := tier.Count("DOGWOOD_MODEL_STEPS", 1500, 4_000, 200_000) / 10
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			o := Options{}

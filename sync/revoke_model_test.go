@@ -116,7 +116,7 @@ func TestRevokeModel(t *testing.T) {
 }
 
 func revokeModel(t *testing.T, atOnce int) {
-	rounds := tier.Count("DOGWOOD_MODEL_STEPS", 2500, 10_000, 2_000_000) / 25
+	rounds := tier.Count("DOGWOOD_MODEL_STEPS", 1500, 4_000, 2_000_000) / 25
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := &revokeTest{T: t, rnd: rand.New(rand.NewPCG(seed, 1)), log: &faultyLog{}, last: map[string]int{}}

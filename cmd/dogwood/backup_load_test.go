@@ -49,7 +49,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Errorf("dogwood %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	for i := range tier.Pick(0, 3, 30) {
+	for i := range tier.Pick(0, 2, 30) {
 		var before [len(acked)]int64
 		for w := range acked {
 			before[w] = acked[w].Load()

@@ -69,12 +69,12 @@ func checkYAML(text string) error {
 	}
 }
 
-var unitLine = regexp.MustCompile(`^(\[\w+\]|[A-Z]\w+=.*|#.*|)$`)
+var unitLine = pattern(`^(\[\w+\]|[A-Z]\w+=.*|#.*|)$`)
 
 // checkUnit checks the lines of a systemd unit.
 func checkUnit(text string) error {
 	for line := range strings.Lines(text) {
-		if !unitLine.MatchString(strings.TrimRight(line, "\n")) {
+		if !unitLine().MatchString(strings.TrimRight(line, "\n")) {
 			return fmt.Errorf("%q is no line of a unit", line)
 		}
 	}
@@ -97,8 +97,8 @@ func checkShell(text string) error {
 }
 
 var (
-	inShell = regexp.MustCompile(`(?m)(?:^|[|;&(]|exec|-- )\s*(?:go run )?(?:\./(?:cmd/)?)?dogwood ([^/].*)$`)
-	inProse = regexp.MustCompile("`dogwood ([a-z][^`]+)`")
+	inShell = pattern(`(?m)(?:^|[|;&(]|exec|-- )\s*(?:go run )?(?:\./(?:cmd/)?)?dogwood ([^/].*)$`)
+	inProse = pattern("`dogwood ([a-z][^`]+)`")
 )
 
 // TestCommandLines: the command lines of dogwood that the documents show, in blocks and in the
@@ -110,7 +110,7 @@ func TestCommandLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range inProse.FindAllStringSubmatch(withoutFences(string(text)), -1) {
+		for _, m := range inProse().FindAllStringSubmatch(withoutFences(string(text)), -1) {
 			found++
 			if err := checkCommandLine(strings.Join(strings.Fields(m[1]), " "), true); err != nil {
 				t.Errorf("%s: `dogwood %s`: %v", page, m[1], err)
@@ -120,7 +120,7 @@ func TestCommandLines(t *testing.T) {
 			if b.language != "sh" {
 				continue
 			}
-			for _, m := range inShell.FindAllStringSubmatch(strings.ReplaceAll(b.text, "\\\n", " "), -1) {
+			for _, m := range inShell().FindAllStringSubmatch(strings.ReplaceAll(b.text, "\\\n", " "), -1) {
 				found++
 				if err := checkCommandLine(m[1], false); err != nil {
 					t.Errorf("%s:%d: dogwood %s: %v", page, b.line, m[1], err)
@@ -161,7 +161,7 @@ func checkCommandLine(line string, prose bool) error {
 	if err == nil {
 		err = trace.Validate()
 	}
-	if err != nil && prose && incomplete.MatchString(err.Error()) {
+	if err != nil && prose && incomplete().MatchString(err.Error()) {
 		return nil
 	}
 	return err
@@ -169,7 +169,7 @@ func checkCommandLine(line string, prose bool) error {
 
 // incomplete matches the errors of command lines that lack arguments, or have a word in
 // capitals for one.
-var incomplete = regexp.MustCompile(`^(expected|missing flags|unexpected argument [A-Z…]+$)`)
+var incomplete = pattern(`^(expected|missing flags|unexpected argument [A-Z…]+$)`)
 
 // shellWords splits the first command of a line into words, as far as documents need it.
 func shellWords(line string) (words []string) {

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ type block struct {
 	follows               bool // nothing but an empty line is between it and the block before it
 }
 
-var fence = regexp.MustCompile("^( *)```(.*)$")
+var fence = pattern("^( *)```(.*)$")
 
 // blocksOf returns the fenced blocks of a Markdown file, in order.
 func blocksOf(t *testing.T, page string) (blocks []block) {
@@ -30,7 +29,7 @@ func blocksOf(t *testing.T, page string) (blocks []block) {
 	var open *block
 	indent, closed := "", -1
 	for i, line := range strings.Split(string(text), "\n") {
-		switch m := fence.FindStringSubmatch(line); {
+		switch m := fence().FindStringSubmatch(line); {
 		case open == nil && m != nil:
 			language, words, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
 			open = &block{page: page, language: language, words: words, line: i + 1, follows: closed >= 0}
@@ -60,7 +59,7 @@ func (b block) argument(name string) string {
 	return ""
 }
 
-var fileLine = regexp.MustCompile(`^(?://|#|<!--) ([\w./-]+\.\w+)\b`)
+var fileLine = pattern(`^(?://|#|<!--) ([\w./-]+\.\w+)\b`)
 
 // file returns the name under which a reader saves the block: file=NAME, or the name in a
 // comment in its first line.
@@ -68,7 +67,7 @@ func (b block) file() string {
 	if name := b.argument("file"); name != "" {
 		return name
 	}
-	if m := fileLine.FindStringSubmatch(b.text); m != nil && b.language != "sh" {
+	if m := fileLine().FindStringSubmatch(b.text); m != nil && b.language != "sh" {
 		return m[1]
 	}
 	return ""

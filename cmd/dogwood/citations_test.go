@@ -93,7 +93,7 @@ func TestOwnCitations(t *testing.T) {
 // citations.
 type sectionsOf map[string]map[string]bool
 
-var heading = regexp.MustCompile(`(?m)^#{2,6} (\d+(?:\.\d+)*)\.? `)
+var heading = pattern(`(?m)^#{2,6} (\d+(?:\.\d+)*)\.? `)
 
 func readSections(t *testing.T) sectionsOf {
 	t.Helper()
@@ -104,7 +104,7 @@ func readSections(t *testing.T) sectionsOf {
 			t.Fatal(err)
 		}
 		all[name] = make(map[string]bool)
-		for _, m := range heading.FindAllSubmatch(text, -1) {
+		for _, m := range heading().FindAllSubmatch(text, -1) {
 			all[name][string(m[1])] = true
 		}
 	}
@@ -118,7 +118,7 @@ type comment struct {
 }
 
 // marks are what a line of a comment begins with.
-var marks = regexp.MustCompile(`(?m)^[ \t]*(?://|/?\*+)[ \t]?`)
+var marks = pattern(`(?m)^[ \t]*(?://|/?\*+)[ \t]?`)
 
 // readComments returns the comments of a Go file. A file of TypeScript or
 // JavaScript is one comment as a whole, since nothing else in it has section
@@ -127,7 +127,7 @@ func readComments(path string) (list []comment, err error) {
 	switch filepath.Ext(path) {
 	case ".ts", ".mjs":
 		text, err := os.ReadFile(path)
-		return []comment{{1, marks.ReplaceAllString(string(text), "")}}, err
+		return []comment{{1, marks().ReplaceAllString(string(text), "")}}, err
 	case ".go":
 	default:
 		return nil, nil
@@ -144,7 +144,7 @@ func readComments(path string) (list []comment, err error) {
 	for _, group := range file.Comments {
 		from, to := files.Position(group.Pos()), files.Position(group.End())
 		text := string(src[from.Offset:to.Offset])
-		list = append(list, comment{from.Line, marks.ReplaceAllString(text, "")})
+		list = append(list, comment{from.Line, marks().ReplaceAllString(text, "")})
 	}
 	return list, nil
 }
@@ -156,9 +156,9 @@ type badCitation struct {
 }
 
 var (
-	sectionNumber = regexp.MustCompile(`^\d+(?:\.\d+)*`)
-	lastWords     = regexp.MustCompile(`(?:([A-Za-z]+) )?([A-Za-z0-9]+)$`)
-	enumeration   = regexp.MustCompile(`§[\d.]+(?:,|,? and| to| or)$`)
+	sectionNumber = pattern(`^\d+(?:\.\d+)*`)
+	lastWords     = pattern(`(?:([A-Za-z]+) )?([A-Za-z0-9]+)$`)
+	enumeration   = pattern(`§[\d.]+(?:,|,? and| to| or)$`)
 )
 
 // badCitations returns the citations of a text that name no document, or a
@@ -175,8 +175,8 @@ func badCitations(text string, sections sectionsOf) (list []badCitation) {
 		before := strings.Join(strings.Fields(text[:at]), " ")
 		rest = rest[i+len("§"):]
 		at += len("§")
-		number := sectionNumber.FindString(rest)
-		if !enumeration.MatchString(before) {
+		number := sectionNumber().FindString(rest)
+		if !enumeration().MatchString(before) {
 			document = citedDocument(before)
 		}
 		if msg := checkCitation(document, number, sections); msg != "" {
@@ -188,7 +188,7 @@ func badCitations(text string, sections sectionsOf) (list []badCitation) {
 // citedDocument returns the document that a text names in its last words, "" if
 // it names none.
 func citedDocument(text string) string {
-	words := lastWords.FindStringSubmatch(text)
+	words := lastWords().FindStringSubmatch(text)
 	if words == nil {
 		return ""
 	}

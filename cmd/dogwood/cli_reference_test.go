@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -185,18 +184,18 @@ func flagTable(flags []*kong.Flag) string {
 func cell(help string) string { return strings.ReplaceAll(prose(help), "|", `\|`) }
 
 var (
-	angle      = regexp.MustCompile(`<([\w /-]+)>`)
-	quotedWord = regexp.MustCompile(`"(dogwood [^"]+)"`)
-	literal    = regexp.MustCompile(`(^|[\s(])((?:--[\w-]+)|\{"?\.[^}]*\}|\.\w+\b|/[\w.]+/?[\w.]*)`)
+	angle      = pattern(`<([\w /-]+)>`)
+	quotedWord = pattern(`"(dogwood [^"]+)"`)
+	literal    = pattern(`(^|[\s(])((?:--[\w-]+)|\{"?\.[^}]*\}|\.\w+\b|/[\w.]+/?[\w.]*)`)
 )
 
 // prose returns a text of the help as Markdown: on one line, flags and paths as code.
 func prose(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = strings.NewReplacer("*", `\*`, "_", `\_`, "$", `\$`).Replace(text)
-	text = angle.ReplaceAllString(text, "$1")
-	text = quotedWord.ReplaceAllString(text, "`$1`")
-	return literal.ReplaceAllString(text, "$1`$2`")
+	text = angle().ReplaceAllString(text, "$1")
+	text = quotedWord().ReplaceAllString(text, "`$1`")
+	return literal().ReplaceAllString(text, "$1`$2`")
 }
 
 // unindent removes the blanks that all lines of a text begin with.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 
 // clientImport matches an import or export of client-js from another of its
 // files, types included. "#socket" stands for either of two files.
-var clientImport = regexp.MustCompile(`(?m)^(?:import|export|\}).* from '(\.[^']+|#socket)'|\bimport\('(\.[^']+)'\)|^import '(\.[^']+)'`)
+var clientImport = pattern(`(?m)^(?:import|export|\}).* from '(\.[^']+|#socket)'|\bimport\('(\.[^']+)'\)|^import '(\.[^']+)'`)
 
 // TestClientImportsHaveNoCycle is what the build of client-js also checks
 // (client-js/scripts/import-cycles.ts), for machines without Node.
@@ -40,7 +39,7 @@ func clientImports(t *testing.T, client fs.FS) map[string][]string {
 				return err
 			}
 			text, err := fs.ReadFile(client, name)
-			for _, m := range clientImport.FindAllStringSubmatch(string(text), -1) {
+			for _, m := range clientImport().FindAllStringSubmatch(string(text), -1) {
 				imports[name] = append(imports[name], clientFiles(name, m[1]+m[2]+m[3])...)
 			}
 			return err

@@ -32,7 +32,7 @@ func TestCrashMixed(t *testing.T) {
 	for i, db := range c.dbs {
 		db.bulk = &bulkValue{rnd: rand.New(rand.NewPCG(c.seed, uint64(i))), secret: filepath.Join(c.data, "admin-secret")}
 	}
-	rounds := tier.Count("DOGWOOD_KILLS", 3, 8, 1000)
+	rounds := tier.Count("DOGWOOD_KILLS", 3, 5, 1000)
 	for round := range rounds {
 		if round%5 == 4 {
 			c.killStarting()

@@ -22,7 +22,7 @@ import (
 
 // kills is how often TestCrash kills a server.
 func kills() int {
-	return tier.Count("DOGWOOD_KILLS", 3, 10, 1000)
+	return tier.Count("DOGWOOD_KILLS", 2, 6, 1000)
 }
 
 // crashRules allow everything.

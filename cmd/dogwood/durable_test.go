@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,8 +96,8 @@ func traceNames(t *testing.T, below string, work func(run func(args ...string)))
 }
 
 var (
-	quotedName = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
-	syncedName = regexp.MustCompile(`f(?:data)?sync\(\d+<([^>]*)>`)
+	quotedName = pattern(`"((?:[^"\\]|\\.)*)"`)
+	syncedName = pattern(`f(?:data)?sync\(\d+<([^>]*)>`)
 )
 
 // namesIn returns which names a trace makes below a directory, but for those that
@@ -106,7 +105,7 @@ var (
 func namesIn(trace, below string) (made, lost []string) {
 	pending := make(map[string]bool)
 	for line := range strings.Lines(trace) {
-		if m := syncedName.FindStringSubmatch(line); m != nil {
+		if m := syncedName().FindStringSubmatch(line); m != nil {
 			for name := range pending {
 				if filepath.Dir(name) == m[1] {
 					delete(pending, name)
@@ -134,7 +133,7 @@ func nameMade(line string) string {
 	if strings.Contains(line, ") = -1 ") {
 		return ""
 	}
-	all := quotedName.FindAllStringSubmatch(line, -1)
+	all := quotedName().FindAllStringSubmatch(line, -1)
 	call, _, _ := strings.Cut(line, "(")
 	_, call, _ = strings.Cut(strings.TrimSpace(call), " ")
 	switch call = strings.TrimSpace(call); {

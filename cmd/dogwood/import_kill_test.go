@@ -22,7 +22,7 @@ import (
 
 // killRounds is how often a process is killed.
 func killRounds() int {
-	return tier.Count("DOGWOOD_KILL_ROUNDS", 2, 6, 500)
+	return tier.Count("DOGWOOD_KILL_ROUNDS", 2, 4, 500)
 }
 
 // A killTest kills processes while they import a file, and looks at what they

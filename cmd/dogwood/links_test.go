@@ -52,13 +52,13 @@ func leadsSomewhere(from, link string) bool {
 	return err == nil && hasAnchorAt(string(text), anchor)
 }
 
-var headingLine = regexp.MustCompile(`(?m)^#{1,6} +(.+?)[ \t]*$`)
+var headingLine = pattern(`(?m)^#{1,6} +(.+?)[ \t]*$`)
 
 func hasAnchorAt(text, anchor string) bool {
 	if strings.Contains(text, `<a id="`+anchor+`">`) {
 		return true
 	}
-	for _, m := range headingLine.FindAllStringSubmatch(text, -1) {
+	for _, m := range headingLine().FindAllStringSubmatch(text, -1) {
 		if anchorOf(m[1]) == anchor {
 			return true
 		}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func TestMemoryOfConnections(t *testing.T) {
 	}
 }
 
-var startOfPoll = regexp.MustCompile(`\("start","(\w+)","(\w+)"\)`)
+var startOfPoll = pattern(`\("start","(\w+)","(\w+)"\)`)
 
 // leavePieces sends 15 MB of a message through long polling, unless it is refused.
 func leavePieces(t *testing.T, host string) {
@@ -81,7 +80,7 @@ func leavePieces(t *testing.T, host string) {
 		return string(answer)
 	}
 	start := ask("start=t&ser=1&cb=1&v=5&ns=default")
-	session := startOfPoll.FindStringSubmatch(start)
+	session := startOfPoll().FindStringSubmatch(start)
 	if session == nil {
 		t.Fatalf("no session in %.200q", start)
 	}

@@ -79,7 +79,7 @@ func TestFanOutCrash(t *testing.T) {
 // test sees how far it has come.
 func fanOutCrash(t *testing.T) (killed bool) {
 	t.Helper()
-	f := &fanOut{followers: tier.Pick(0, 2400, 10_000), pass: 400, removed: make(map[string]bool)}
+	f := &fanOut{followers: tier.Pick(0, 1600, 10_000), pass: 400, removed: make(map[string]bool)}
 	f.modelCrash = newModelCrash(t, dataModel{name: "social", seed: f.seed})
 	token := modelToken(t, f.data, "u1", nil)
 	for round := 0; !f.finished(token, round); round++ {

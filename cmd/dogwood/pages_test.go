@@ -145,16 +145,16 @@ func (r *pageRun) here(text string) string {
 	return text
 }
 
-var portFlag = regexp.MustCompile(`(--port|-p)[ =](\d+)`)
+var portFlag = pattern(`(--port|-p)[ =](\d+)`)
 
 // serve starts a server in the background, at a free port, and waits until it listens. One
 // that the page has started before at the same port is stopped.
 func (r *pageRun) serve(command string) {
 	r.t.Helper()
 	port := "9000"
-	if m := portFlag.FindStringSubmatch(command); m != nil {
+	if m := portFlag().FindStringSubmatch(command); m != nil {
 		port = m[2]
-		command = portFlag.ReplaceAllString(command, "")
+		command = portFlag().ReplaceAllString(command, "")
 	}
 	r.stop(port)
 	// The folder of the page is no checkout.

@@ -128,7 +128,7 @@ func TestRestoreKilled(t *testing.T) {
 		if tier.Current() == tier.Quick && call != "unlinkat" && !slices.Contains(wantedRestoreCalls, call) {
 			continue
 		}
-		for n := 1; n <= min(most, tier.Pick(1, 20, 20)); n += tier.Pick(1, 3, 1) {
+		for n := 1; n <= min(most, tier.Pick(1, 20, 20)); n += tier.Pick(1, 5, 1) {
 			r.reset(true)
 			killed := r.killed(strace, call, n)
 			s := r.serve()
@@ -224,7 +224,7 @@ func (r *restoreTest) wants(world string) {
 func TestRestoreWhileServersStart(t *testing.T) {
 	t.Parallel()
 	r := newRestoreTest(t)
-	for range tier.Pick(2, 3, 6) {
+	for range tier.Pick(1, 2, 6) {
 		r.reset(true)
 		var both sync.WaitGroup
 		var out []byte

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +29,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"dogwood": main, "poster": poster})
 }
 
-// TestScripts runs testdata/cli. Scripts that wait begin with "[!full] skip", which leaves
+// pattern is an expression that is compiled when it is first used. The tests start their own
+// binary as dogwood, more than a thousand times, and each start would compile them all.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// TestScripts runs testdata/cli. Scripts that wait, or start many
+// processes, begin with "[!full] skip", which leaves
 // them out of quick runs, and [redis] tells whether redis-server is installed. In addition to the commands of testscript there are
 //
 //	start NAME ARG…         run a server in the background and wait until it listens;
@@ -69,6 +77,11 @@ func TestScripts(t *testing.T) {
 			// Under the race detector a process would wait for a second at its
 			// end, which a hundred of them add up to minutes.
 			e.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+			if tier.Current() < tier.Long {
+				// Commands that scripts wait for start in two thirds of the processor time.
+				// Those in the background do not get it.
+				e.Setenv("GOMAXPROCS", "1")
+			}
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

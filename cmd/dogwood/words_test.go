@@ -73,11 +73,11 @@ func phrase(words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(words, " ", `\s+`) + `)\b`)
 }
 
-var code = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```|`[^`]*?`")
+var code = pattern("(?ms)^[ ]*```.*?^[ ]*```|`[^`]*?`")
 
 // blankCode replaces the blocks and spans of code in a document, but for their line breaks.
 func blankCode(text string) string {
-	return code.ReplaceAllStringFunc(text, func(s string) string {
+	return code().ReplaceAllStringFunc(text, func(s string) string {
 		return "`" + strings.Repeat("\n", strings.Count(s, "\n")) + "`"
 	})
 }

@@ -60,7 +60,10 @@ func load(dir string) (*module, error) {
 	for _, l := range list {
 		exports[l.ImportPath] = l.Export
 	}
-	return each(list, func(l listed, p *pkg) error { return p.check(l, exports) })
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", lookup) // one for all: it reads each package once
+	return each(fset, list, func(l listed, p *pkg) error { return p.check(l, imports) })
 }
 
 // parse parses all packages of the module that dir is in, and builds nothing.
@@ -69,17 +72,17 @@ func parse(dir string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(list, func(listed, *pkg) error { return nil })
+	return each(token.NewFileSet(), list, func(listed, *pkg) error { return nil })
 }
 
 // each parses the packages of the module and calls f with each of them.
-func each(list []listed, f func(l listed, p *pkg) error) (*module, error) {
+func each(fset *token.FileSet, list []listed, f func(l listed, p *pkg) error) (*module, error) {
 	m := new(module)
 	for _, l := range list {
 		if l.DepOnly || len(l.GoFiles) == 0 {
 			continue
 		}
-		p, err := parsePackage(l)
+		p, err := parsePackage(fset, l)
 		if err == nil {
 			err = f(l, p)
 		}
@@ -120,10 +123,10 @@ func goList(dir string, flags ...string) ([]listed, error) {
 }
 
 // parsePackage parses the files of a package.
-func parsePackage(l listed) (*pkg, error) {
+func parsePackage(fset *token.FileSet, l listed) (*pkg, error) {
 	p := &pkg{
 		name: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/"),
-		fset: token.NewFileSet(),
+		fset: fset,
 		info: &types.Info{
 			Uses:       make(map[*ast.Ident]types.Object),
 			Defs:       make(map[*ast.Ident]types.Object),
@@ -152,13 +155,12 @@ func parsePackage(l listed) (*pkg, error) {
 }
 
 // check resolves the identifiers of a package.
-func (p *pkg) check(l listed, exports map[string]string) error {
+func (p *pkg) check(l listed, imports types.Importer) error {
 	var trees []*ast.File
 	for _, f := range p.files {
 		trees = append(trees, f.tree)
 	}
-	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	conf := types.Config{Importer: importer.ForCompiler(p.fset, "gc", lookup)}
+	conf := types.Config{Importer: imports}
 	_, err := conf.Check(l.ImportPath, p.fset, trees, p.info)
 	return err
 }

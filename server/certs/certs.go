@@ -125,7 +125,9 @@ func backoff(n int, _ *http.Request, _ *http.Response) time.Duration {
 	return 100 * time.Millisecond << n
 }
 
-var fullName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var fullName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+})
 
 // CheckHost returns a name as it is in certificates, or an error if an authority gives none for
 // it by the proofs of this package.
@@ -136,7 +138,7 @@ func CheckHost(name string) (string, error) {
 		return "", fmt.Errorf("%s is an address: a name is needed", name)
 	case strings.HasPrefix(name, "*"):
 		return "", fmt.Errorf("%s: a certificate for all names needs a proof in the DNS, which is not supported; name each host", name)
-	case !fullName.MatchString(ascii) || len(ascii) > 253:
+	case !fullName().MatchString(ascii) || len(ascii) > 253:
 		return "", fmt.Errorf("%q is not the full name of a host, such as db.example.org; one with other letters is written as in the DNS, xn--…", name)
 	}
 	return ascii, nil

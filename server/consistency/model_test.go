@@ -137,7 +137,7 @@ func TestManyWithoutAnswer(t *testing.T) {
 // swaps and writes that were sent again make linearizable less strict, what it finds is
 // still wrong.
 func TestAgainstSearch(t *testing.T) {
-	histories := tier.Pick(4_000, 20_000, 20_000)
+	histories := tier.Pick(2_000, 5_000, 20_000)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	figures := make(map[string]int)
 	for range histories {

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Docs is where the documentation is.
@@ -99,12 +100,12 @@ func New(o Options) *Page {
 const longestHost = 255 + len(":65535")
 
 // plainHost matches hosts that mean nothing else in HTML and in a shell.
-var plainHost = regexp.MustCompile(`^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
+var plainHost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`) })
 
 // For returns the page for a client that asked for host. The client chooses that text, so
 // one that is no plain host is not repeated.
 func (p *Page) For(host string) []byte {
-	if len(host) > longestHost || !plainHost.MatchString(host) {
+	if len(host) > longestHost || !plainHost().MatchString(host) {
 		host = "localhost:9000"
 	}
 	return bytes.ReplaceAll(p.body, []byte(hostMark), []byte(host))

@@ -135,7 +135,7 @@ func TestParkingLosesNothing(t *testing.T) {
 			for i := range 8 {
 				c, r := n.connect(), rand.New(rand.NewPCG(uint64(i), 0))
 				wg.Go(func() {
-					for id := 1; id <= tier.Pick(100, 1000, 20_000); id++ {
+					for id := 1; id <= tier.Pick(100, 300, 20_000); id++ {
 						c.stats(id)
 						for range r.IntN(200) {
 							runtime.Gosched()
@@ -166,7 +166,7 @@ func TestParkingWhileWriting(t *testing.T) {
 		}
 	})
 	large := fmt.Sprintf("%q", strings.Repeat("x", 20_000))
-	for i := range tier.Pick(200, 2000, 20_000) {
+	for i := range tier.Pick(200, 600, 20_000) {
 		if i%2 == 0 {
 			c.c.out.PushFrame([]byte(large))
 			c.want("2") // frames

@@ -23,7 +23,7 @@ func TestIndexModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range tier.Pick[uint64](6, 12, 1000) {
+	for seed := range tier.Pick[uint64](4, 6, 1000) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			m := indexModel{T: t, rnd: rand.New(rand.NewPCG(seed, 3))}
 			var rs *rules.Ruleset
@@ -418,7 +418,7 @@ func (m *indexModel) compare() {
 // before it or after it, and few of the others.
 func TestFilteredGroupsAreVisited(t *testing.T) {
 	const filters = 100
-	for seed := range tier.Pick[uint64](8, 40, 1000) {
+	for seed := range tier.Pick[uint64](6, 12, 1000) {
 		m := indexModel{T: t, rnd: rand.New(rand.NewPCG(seed, 4))}
 		h := newHouse(t, nil)
 		h.SetIndexFrom(0)

@@ -33,7 +33,7 @@ func (d *db) explained(order string) explained.Read {
 // when it is switched off, paused or taken out.
 func TestIndexStates(t *testing.T) {
 	d := openDB(t, open)
-	groups := tier.Pick(1500, 3000, 20_000)
+	groups := tier.Pick(1500, 1500, 20_000)
 	d.set(`groups ` + numbered(groups, func(i int) string { return fmt.Sprintf(`{"owner":"o%d","at":{"day":%d}}`, i%7, i%50) }))
 	const order = `["owner","at/day"]`
 	on := `"byOwner": {"index": "/groups", "by": ["owner", "at/day"]}, "one": {"index": "/groups", "by": ["owner"]}`

@@ -18,7 +18,7 @@ import (
 
 // damages is how many random damages the tests try.
 func damages() int {
-	return tier.Count("DOGWOOD_DAMAGES", 20, 40, 2000)
+	return tier.Count("DOGWOOD_DAMAGES", 15, 25, 2000)
 }
 
 // damageable fills a store with everything that a file holds.

@@ -18,7 +18,7 @@ import (
 // write transaction, which runs at the same time, and nobody else sees anything of it.
 func TestDraft(t *testing.T) {
 	tier.Unraced(t)
-	seeds := tier.Pick[uint64](5, 20, 200)
+	seeds := tier.Pick[uint64](4, 8, 200)
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(t.TempDir(), "a.db")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -72,7 +72,7 @@ func flip(t *testing.T, dir, want string) {
 		if err != nil {
 			return err
 		}
-		for at := 0; at < len(data); at += tier.Pick(31, 7, 1) {
+		for at := 0; at < len(data); at += tier.Pick(31, 13, 1) {
 			data[at] ^= 1 << (at % 8)
 			if err := os.WriteFile(name, data, 0o600); err != nil {
 				return err

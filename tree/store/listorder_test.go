@@ -89,7 +89,7 @@ func orderedLeaf(rnd *rand.Rand) tree.Node {
 // without, and of a list that is sorted in memory.
 func TestListOrders(t *testing.T) {
 	tier.Unraced(t)
-	asked := tier.Pick(1_000, 2_500, 100_000)
+	asked := tier.Pick(600, 1_200, 100_000)
 	rnd := rand.New(rand.NewPCG(18, 35))
 	orders := [][]string{{"o", "t"}, {"t", "o", "d/x"}, {"d/x", "t"}, {"o", "t", "d/x", "d/y"}}
 	const children = 150

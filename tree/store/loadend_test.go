@@ -163,7 +163,7 @@ func TestLoadsAtTheSameTime(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "data.db"))
 	defer s.Close()
 	const loads = 3
-	rounds := tier.Pick(1, 2, 10)
+	rounds := tier.Pick(1, 1, 10)
 	text := readAll(t, &rowsText{n: 150})
 	whole := tree.MustParseNode(text).NumChildren()
 	var work sync.WaitGroup

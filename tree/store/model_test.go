@@ -363,7 +363,7 @@ func (m *model) drain() {
 }
 
 func modelSteps() int {
-	return tier.Count("DOGWOOD_MODEL_STEPS", 100, 400, 100_000)
+	return tier.Count("DOGWOOD_MODEL_STEPS", 80, 200, 100_000)
 }
 
 func TestModelMemory(t *testing.T) {

@@ -129,7 +129,7 @@ func TestPowerLossLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	points := tier.Pick(40, 80, 12_000)
+	points := tier.Pick(30, 50, 12_000)
 	states, rnd := crashStates(t, tracedCommits), rand.New(rand.NewPCG(1, 3))
 	crashed := filepath.Join(t.TempDir(), "crashed")
 	folder := disktest.NewFolder(dir)

@@ -92,7 +92,7 @@ func TestEveryFault(t *testing.T) {
 	tier.Unraced(t)
 	for _, how := range faultKinds {
 		for _, times := range []int{1, 2, 1 << 20} {
-			for n := 1; ; n += tier.Pick(41, 11, 1) {
+			for n := 1; ; n += tier.Pick(41, 21, 1) {
 				if !faultRun(t, how, n, times) {
 					if n < 20 {
 						t.Errorf("only %d changes", n)

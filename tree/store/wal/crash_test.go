@@ -194,7 +194,7 @@ func (h *history) step() {
 
 // TestPowerFailures has the power go off in the middle of any step, several times in a row.
 func TestPowerFailures(t *testing.T) {
-	for seed := range tier.Pick[uint64](40, 250, 20_000) {
+	for seed := range tier.Pick[uint64](40, 80, 20_000) {
 		h := newHistory(t, seed)
 		for range 4 {
 			h.disk.cutAt = h.disk.steps + 1 + h.rnd.IntN(60)
@@ -221,7 +221,7 @@ func TestPowerFailures(t *testing.T) {
 // TestFailingDisk has steps of the disk fail, and the power go off later: in half of the runs after
 // the process was killed, and another one has read what the system shows.
 func TestFailingDisk(t *testing.T) {
-	for seed := range tier.Pick[uint64](40, 250, 20_000) {
+	for seed := range tier.Pick[uint64](40, 80, 20_000) {
 		h := newHistory(t, seed)
 		often := 3 + h.rnd.IntN(40)
 		h.disk.fails = func(int) bool { return h.disk.rnd.IntN(often) == 0 }

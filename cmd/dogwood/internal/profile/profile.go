@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/dogwooddb/dogwood/tree/store/dirlock"
 	"github.com/dogwooddb/dogwood/tree/store/durable"
@@ -115,11 +116,11 @@ func Change(edit func(map[string]Profile) error) (err error) {
 	return durable.Replace(file, append(text, '\n'), 0o600)
 }
 
-var nameText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var nameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
 // CheckName refuses what cannot be the name of a profile.
 func CheckName(name string) error {
-	if !nameText.MatchString(name) {
+	if !nameText().MatchString(name) {
 		return fmt.Errorf("--profile %q: a name has letters, digits, dots, hyphens and underscores, at most 64", name)
 	}
 	return nil
