@@ -142,7 +142,7 @@ packages() {
 	lock="$(node --version) $(cksum <"$1/package-lock.json")"
 	stamp="$1/node_modules/.installed"
 	if [ "$(cat "$stamp" 2>/dev/null)" != "$lock" ]; then
-		(cd "$1" && npm ci --no-audit --no-fund)
+		(cd "$1" && npm ci --prefer-offline --no-audit --no-fund)
 		echo "$lock" >"$stamp"
 	fi
 }
@@ -186,7 +186,7 @@ sdks() {
 	step "npm packages"
 	packages testdata/e2e
 	step "npm clients: firebase, firebase-admin"
-	(cd testdata/e2e && npm test)
+	(cd testdata/e2e && DOGWOOD_TIER=$1 npm test)
 	step "Go Admin SDK"
 	module "$1" testdata/e2e-go
 	step "certificates from an ACME authority"

@@ -37,12 +37,7 @@ interface Name {
  * The exported names of a declaration file; also those of the members of classes and
  * interfaces, as `DataSnapshot.val`.
  */
-function exportsOf(file: string): Map<string, Name> {
-  const program = ts.createProgram([file], {
-    skipLibCheck: true,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-    module: ts.ModuleKind.ESNext
-  })
+function exportsOf(program: ts.Program, file: string): Map<string, Name> {
   const checker = program.getTypeChecker()
   const module = checker.getSymbolAtLocation(program.getSourceFile(file)!)!
   const names = new Map<string, Name>()
@@ -79,8 +74,17 @@ export function noteOf(name: string, there?: Name, here?: Name): string {
 }
 
 export function table(): string {
-  const theirs = exportsOf(join(root, 'node_modules/@firebase/database/dist/public.d.ts'))
-  const ours = exportsOf(join(root, 'dist/index.d.ts'))
+  const files = ['node_modules/@firebase/database/dist/public.d.ts', 'dist/index.d.ts'].map(name =>
+    join(root, name)
+  )
+  const program = ts.createProgram(files, {
+    skipLibCheck: true,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    module: ts.ModuleKind.ESNext,
+    lib: ['lib.es2022.d.ts'], // the declarations of a page would take most of the time
+    types: []
+  })
+  const [theirs, ours] = files.map(file => exportsOf(program, file)) as [Map<string, Name>, Map<string, Name>]
   const rows: string[] = []
   const compare = (a: string, b: string) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1)
   for (const name of [...new Set([...theirs.keys(), ...ours.keys()])].sort(compare)) {

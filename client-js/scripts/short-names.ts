@@ -1,12 +1,15 @@
 // Shortens the names of internal members in what is published: minifiers do not
 // touch property names, and there are many of them.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { transform } from 'esbuild'
 import ts from 'typescript'
 
 const source = join(import.meta.dirname, '..', 'src')
+
+/** Where a build notes the names that it has shortened, for the tests: to find them takes seconds. */
+export const noted = join(import.meta.dirname, '..', 'test', '.cache', 'short-names.json')
 
 /**
  * The names of class and interface members in `src` that mean nothing outside:
@@ -111,6 +114,8 @@ function shorten(names: readonly string[]): Record<string, string> {
 export function shortNames() {
   const names = internalNames()
   const cache = shorten(names)
+  mkdirSync(dirname(noted), { recursive: true })
+  writeFileSync(noted, JSON.stringify(names))
   return {
     name: 'short-names',
     async renderChunk(code: string, chunk: { fileName: string; moduleIds: string[] }) {

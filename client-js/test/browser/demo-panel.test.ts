@@ -17,6 +17,13 @@ import {
   soon
 } from '../support/demo-page.js'
 
+// "./test.sh long" looks at each combination, and ./test.sh at each device and scheme once.
+const schemes = (one: string) => (process.env.DOGWOOD_TIER === 'long' ? ['light', 'dark'] : [one])
+const looks: [kind: string, options: object, colorSchemes: string[]][] = [
+  ['desktop', DESKTOP, schemes('light')],
+  ['phone', PHONE, schemes('dark')]
+]
+
 const leaf = (page: Page, path: string) => page.locator(`.data [data-path="${path}"] > button`)
 
 describe('the data beside the chat', () => {
@@ -87,11 +94,8 @@ describe('the data beside the chat', () => {
     expect(await at()).toBe('/rooms')
   })
 
-  test.each([
-    ['desktop', DESKTOP],
-    ['phone', PHONE]
-  ])('on a %s, light and dark', async (kind, options) => {
-    for (const colorScheme of ['light', 'dark']) {
+  test.each(looks)('on a %s, in its colours', async (kind, options, colorSchemes) => {
+    for (const colorScheme of colorSchemes) {
       const mary = await alpha({ ...options, colorScheme })
       if (kind === 'phone') await mary.locator('.handle').click()
       await mary.getByRole('tab', { name: 'Data' }).click()
@@ -109,7 +113,9 @@ describe('the data beside the chat', () => {
     const mary = await alpha(PHONE)
     await mary.locator('.handle').click()
     await say(mary, 'in sight')
-    const box = await mary.locator('.message', { hasText: 'in sight' }).boundingBox()
+    const message = mary.locator('.message', { hasText: 'in sight' }).last() // of this try
+    await message.waitFor()
+    const box = await message.boundingBox()
     const foot = await mary.locator('.room-foot').boundingBox()
     expect(box!.y).toBeGreaterThan(0)
     expect(box!.y + box!.height).toBeLessThanOrEqual(foot!.y + 1)
@@ -156,11 +162,8 @@ describe('statuses on a phone', () => {
 describe('the first page', () => {
   const server = sampleServer('chat')
 
-  test.each([
-    ['desktop', DESKTOP],
-    ['phone', PHONE]
-  ])('leads to the demonstration on a %s', async (kind, options) => {
-    for (const colorScheme of ['light', 'dark']) {
+  test.each(looks)('leads to the demonstration on a %s', async (kind, options, colorSchemes) => {
+    for (const colorScheme of colorSchemes) {
       const page = await blank({ ...options, colorScheme })
       await page.goto(`http://${server.host}/`)
       await page.screenshot({ path: join(shots, `first-page-${kind}-${colorScheme}.png`) })

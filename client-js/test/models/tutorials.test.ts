@@ -10,11 +10,14 @@ import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needBuild } from '../support/build.js'
+import { compilerErrors } from '../support/compiler.js'
+import { GoPages } from '../support/go-pages.js'
 import { Server } from '../support/server.js'
 import { names, parsed, root } from './steps.js'
 
 const pages = join(root, 'docs/models')
 const cache = join(import.meta.dirname, '../.cache')
+const long = process.env.DOGWOOD_TIER === 'long'
 
 interface Block {
   kind: string
@@ -37,6 +40,11 @@ function blocksOf(page: string): Block[] {
 }
 
 beforeAll(needBuild)
+
+const goPages = new GoPages(root, () =>
+  names.map(name => [name, blocksOf(name).find(({ kind }) => kind === 'go')!.code] as const)
+)
+afterAll(() => goPages.remove())
 
 for (const model of names) {
   describe(model, () => {
@@ -101,21 +109,7 @@ test('the programs in TypeScript have the right types', () => {
         return file
       })
   )
-  const program = ts.createProgram(files, {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-    target: ts.ScriptTarget.ES2022,
-    types: ['node']
-  })
-  const problems = ts
-    .getPreEmitDiagnostics(program)
-    .map(
-      ({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
-    )
-  expect(problems).toEqual([])
+  expect(compilerErrors(files, '--types', 'node')).toEqual([])
 })
 
 /** Does what a page says. */
@@ -171,8 +165,13 @@ class Reader {
   }
 
   // In a module of its own, which has this one from here. Of a workspace everything is in the
-  // build cache; a copy under another version would be compiled anew.
+  // build cache; a copy under another version would be compiled anew. Below tier long, the programs
+  // of all pages are linked as one.
   private async golang(code: string): Promise<void> {
+    if (!long) {
+      this.printed = await goPages.run(this.model, this.server!.host)
+      return
+    }
     const folder = (this.folder ??= mkdtempSync(join(tmpdir(), 'dogwood-tutorial-')))
     const go = /^go .*$/m.exec(readFileSync(join(root, 'go.mod'), 'utf8'))![0]
     writeFileSync(join(folder, 'go.mod'), `module tutorial\n${go}\n`)

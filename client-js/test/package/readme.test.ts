@@ -5,9 +5,9 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { needBuild } from '../support/build.js'
+import { compilerErrors } from '../support/compiler.js'
 import { Server } from '../support/server.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -103,17 +103,8 @@ test('the types are as the block on types says', () => {
     declare const anyDb: Database\n`
   const text = before + texts('ts').join('')
   writeFileSync(file, text)
-  const program = ts.createProgram([file], {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-    target: ts.ScriptTarget.ES2022,
-    types: []
-  })
-  const lines = ts
-    .getPreEmitDiagnostics(program)
-    .map(({ start }) => text.slice(text.lastIndexOf('\n', start) + 1, text.indexOf('\n', start)))
+  const lines = compilerErrors([file], '--types', '')
+    .flatMap(error => /\((\d+),\d+\): error/.exec(error)?.[1] ?? [])
+    .map(line => text.split('\n')[Number(line) - 1])
   expect(lines).toEqual(['set(name, 5) // an error'])
 })
