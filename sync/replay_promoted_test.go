@@ -154,7 +154,7 @@ func TestReplayOlder(t *testing.T) {
 			db := h.promote(file)
 			eventually(t, db, isReady(t, db))
 			err := db.snapshot(func(tx *store.Tx) error {
-				return declared.Check(t.Context(), tx, func(name, text string) { t.Errorf("%s: %s", name, text) })
+				return declared.Check(t.Context(), tx, h.clock(), func(name, text string) { t.Errorf("%s: %s", name, text) })
 			})
 			if err != nil {
 				t.Fatal(err)
