@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/dogwooddb/dogwood/sync/audience"
-	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/echo"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/pieces"
@@ -64,14 +63,6 @@ func (t *linkTask) run(ctx context.Context, d *Database, p tree.Path, src io.Rea
 		t.abort(ctx, d)
 	}
 	return l.Stats(), importError(d, p, err)
-}
-
-// refusedData returns the error of an import to p that may meet a data document which this version refuses.
-func refusedData(data *declared.Data, p tree.Path) error {
-	if err := declared.Refuses(data, p); err != nil {
-		return &fault.DocumentError{Text: err.Error()}
-	}
-	return nil
 }
 
 // link makes what was read the value at the path of the load. Its outcome is known, even if the

@@ -282,3 +282,24 @@ func (d *core) mayRead(ctx context.Context, rs *rules.Ruleset, tx *store.Tx, r R
 	tx.Brief(r.Brief) // not before: what the rules read has bounds of its own
 	return access.WithinLimits(rs, tx, r)
 }
+
+// expireFrom has nodes looked for that are due by data that come in force, and timers whose nodes are gone.
+func expireFrom(d *core, data *declared.Data) {
+	if data.Expires() {
+		d.due = 1
+		d.sweep.Add(tree.Root)
+		d.work = true
+	}
+}
+
+// refusedData returns the error of an import to p that may meet a data document which this version refuses.
+func refusedData(data *declared.Data, p tree.Path) error {
+	if err := declared.Refuses(data, p); err != nil {
+		return &fault.DocumentError{Text: err.Error()}
+	}
+	return nil
+}
+
+// waits reports whether an operation that failed with an error succeeds when administrators have done
+// something: made room on the disk, or replaced a data document that this version refuses.
+func waits(err error) bool { return store.NoRoom(err) || errors.Is(err, fault.ErrDocument) }

@@ -29,10 +29,6 @@ const maxTries = 100
 // count: they succeed when that is mended, however long that takes.
 type retry struct{ tries int }
 
-// waits reports whether an operation that failed with an error succeeds when administrators have done
-// something: made room on the disk, or replaced a data document that this version refuses.
-func waits(err error) bool { return store.NoRoom(err) || errors.Is(err, fault.ErrDocument) }
-
 // again has t tried again if the store failed under it, and reports whether.
 func (r *retry) again(d *core, t task, err error) bool {
 	if r.tries == 0 || !waits(err) && !errors.Is(err, errBehind) {

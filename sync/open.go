@@ -117,15 +117,6 @@ func (d *Database) loadRules(tx *store.Tx) error {
 	return err
 }
 
-// expireFrom has nodes looked for that are due by data that come in force, and timers whose nodes are gone.
-func expireFrom(d *core, data *declared.Data) {
-	if data.Expires() {
-		d.due = 1
-		d.sweep.Add(tree.Root)
-		d.work = true
-	}
-}
-
 // tellRefused logs that this version refuses the rules or the data document of the file, which an earlier
 // one has accepted. The database is open all the same: with such rules clients may do nothing, and with such a
 // document writes to what it may be about are refused, until an administrator replaces them.

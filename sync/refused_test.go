@@ -69,8 +69,8 @@ func refusedFile(t *testing.T, text string) string {
 	return file
 }
 
-// TestRefusedDocument: a database opens whose data document this version refuses. What the document cannot be about
-// goes on, other writes are refused, and what was accepted before waits. With a document that is accepted, everything
+// TestRefusedDocument: a database opens whose data document this version refuses. Writes that the document cannot be about
+// go on, others are refused, and what was accepted before waits. With a document that is accepted, everything
 // is as if the writes had not been tried.
 func TestRefusedDocument(t *testing.T) {
 	for name, text := range map[string]string{"a kind": laterDocument} {
@@ -172,8 +172,8 @@ func TestRefusedText(t *testing.T) {
 	}
 }
 
-// TestRefusedRules: a database opens whose rules this version refuses. Clients may do nothing, and administrators everything. What a
-// session left waits for other rules, and indexes stay.
+// TestRefusedRules: a database opens whose rules this version refuses. Clients may do nothing, and administrators everything.
+// Operations that a session left wait for other rules, and indexes stay.
 func TestRefusedRules(t *testing.T) {
 	file := withOrphan(t)
 	db, err := Open(Options{File: file})

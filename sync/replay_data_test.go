@@ -102,8 +102,8 @@ func numbered(n int, child func(i int) string) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// local are the buckets whose bytes are those of one file, and why. What clients can observe of them is
-// compared otherwise.
+// local are the buckets whose bytes are those of one file, and why. The parts that clients can
+// observe are compared otherwise.
 var local = map[kv.Bucket]string{
 	kv.Rows:    "ids of containers and blobs, and how rows are packed: the tree is compared",
 	kv.Blobs:   "as rows",

@@ -107,7 +107,7 @@ var commentWords = map[string]int{
 	`nobody`:                            53,
 	`somebody`:                          12,
 	`everybody`:                         6,
-	`whoever|whomever`:                  12,
+	`whoever|whomever`:                  11,
 	`who`:                               113,
 	`(?-i:What)`:                        116,
 	`he|him|his`:                        4,

@@ -14,7 +14,7 @@ import (
 )
 
 // Check derives everything anew from the state of a transaction and reports what differs:
-// for each definition that is ready, in the order of the document. What it reports of no definition is that
+// for each definition that is ready, in the order of the document. Without a name it reports that
 // this version refuses the document. Before now nodes may have expired. It takes memory for each
 // place, so it is for tests and for the command.
 func Check(ctx context.Context, tx *store.Tx, now time.Time, report func(definition, text string)) error {
