@@ -90,17 +90,24 @@ describe.skipIf(!existsSync(site))('the site', () => {
   afterAll(() => server?.close())
 
   // Those of the site are much alike: two are enough for what the theme and the styles do wrong.
-  const pages = long && existsSync(site) ? readdirSync(site, { recursive: true, encoding: 'utf8' }).filter(isPage).map(pathOf) : ['/', '/limits']
+  const pages =
+    long && existsSync(site)
+      ? readdirSync(site, { recursive: true, encoding: 'utf8' }).filter(isPage).map(pathOf)
+      : ['/', '/limits']
 
   test.runIf(long)('has all pages', () => expect(pages.length).toBeGreaterThan(40))
 
-  test.each(looks)('on %s', async (device, options) => {
-    for (const path of pages.filter((_, i) => looksOf(i).some(([name]) => name === device))) {
-      const { port } = server.address() as AddressInfo
-      const page = await visit(`http://127.0.0.1:${port}${path}`, options)
-      await page.locator('h1').first().waitFor()
-      expect(await findings(page), path).toEqual([])
-      await page.close()
-    }
-  }, long ? 1_800_000 : undefined)
+  test.each(looks)(
+    'on %s',
+    async (device, options) => {
+      for (const path of pages.filter((_, i) => looksOf(i).some(([name]) => name === device))) {
+        const { port } = server.address() as AddressInfo
+        const page = await visit(`http://127.0.0.1:${port}${path}`, options)
+        await page.locator('h1').first().waitFor()
+        expect(await findings(page), path).toEqual([])
+        await page.close()
+      }
+    },
+    long ? 1_800_000 : undefined
+  )
 })
