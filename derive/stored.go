@@ -52,12 +52,28 @@ func mentioned(src string) (list []*Definition) {
 		some := len(list)
 		obj, _ := all.Members[i].Value.Value.(*hujson.Object)
 		for j := 0; obj != nil && j < len(obj.Members); j++ {
-			if text, _ := jsonc.Str(&obj.Members[j].Value); strings.HasPrefix(text, "/") {
-				list = append(list, &Definition{source: fixedPart(text)})
-			}
+			list = addPaths(list, &obj.Members[j].Value)
 		}
 		if len(list) == some {
 			return everything
+		}
+	}
+	return list
+}
+
+// addPaths adds a source for each path that a value is or has.
+func addPaths(list []*Definition, v *hujson.Value) []*Definition {
+	if text, _ := jsonc.Str(v); strings.HasPrefix(text, "/") {
+		return append(list, &Definition{source: fixedPart(text)})
+	}
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		for i := range v.Members {
+			list = addPaths(list, &v.Members[i].Value)
+		}
+	case *hujson.Array:
+		for i := range v.Elements {
+			list = addPaths(list, &v.Elements[i])
 		}
 	}
 	return list
@@ -68,7 +84,7 @@ func mentioned(src string) (list []*Definition) {
 func fixedPart(path string) (p pattern) {
 	for key := range strings.SplitSeq(path[1:], "/") {
 		switch {
-		case key == "" || strings.ContainsAny(key, "{}"):
+		case key == "" || strings.ContainsAny(key, "{}*.#[]") || strings.LastIndexByte(key, '$') > 0:
 			return p
 		case key[0] == '$':
 			p = append(p, segment{capture: key})

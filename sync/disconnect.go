@@ -192,14 +192,15 @@ type disconnectTask struct {
 }
 
 func (t *disconnectTask) finish(err error) {
-	if t.tries == 0 {
-		t.done(err)
-	}
+	first := t.tries == 0
 	if t.again(t.session.db.core, t, err) {
 		t.session.late++
-		return
+	} else {
+		endPart(t.session)
 	}
-	endPart(t.session)
+	if first { // not before: the session has then given back what it held
+		t.done(err)
+	}
 }
 
 // endPart notes that an operation that a session left is done or given up, or that all were
@@ -379,17 +380,21 @@ func (d *Database) runOrphans() error {
 	return runLeft(d, left)
 }
 
-// runLeft carries out what sessions of an earlier run left. The error is the first one, of waits if all are.
+// runLeft carries out what sessions of an earlier run left, all of it. The error is one of waits only if all
+// are, and of store.NoRoom if one of these is.
 func runLeft(d *Database, left map[string]*Session) error {
-	var late error
+	var failed, full, late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		err := d.runDisconnect(left[id])
-		if err != nil && !waits(err) {
-			return err
+		switch err := d.runDisconnect(left[id]); {
+		case !waits(err):
+			failed = cmp.Or(failed, err)
+		case store.NoRoom(err):
+			full = cmp.Or(full, err)
+		default:
+			late = cmp.Or(late, err)
 		}
-		late = cmp.Or(late, err)
 	}
-	return late
+	return cmp.Or(failed, full, late)
 }
 
 // mayCompare decides whether a caller may make something depend on a condition,

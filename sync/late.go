@@ -27,10 +27,14 @@ const maxTries = 100
 // A retry is the part of a late task that counts its tries. Behind the first
 // one, tries that fail because the disk is full, or this version refuses the data document, do not
 // count: they succeed when that is mended, however long that takes.
-type retry struct{ tries int }
+type retry struct {
+	tries    int
+	document bool // the last one failed because this version refuses the data document
+}
 
 // again has t tried again if the store failed under it, and reports whether.
 func (r *retry) again(d *core, t task, err error) bool {
+	r.document = errors.Is(err, fault.ErrDocument)
 	if r.tries == 0 || !waits(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
@@ -59,8 +63,10 @@ func (c *committer) commitLate(queued bool) {
 	if !c.probe() {
 		return
 	}
-	late := c.db.late
-	c.db.late = nil
+	late := takeLate(c.db)
+	if len(late) == 0 {
+		return
+	}
 	if start, ok := late[0].(*startTask); ok { // the first of all
 		c.commit([]task{start})
 		late = late[1:]
@@ -70,6 +76,22 @@ func (c *committer) commitLate(queued bool) {
 		return
 	}
 	c.putBack(late)
+}
+
+// takeLate takes the late tasks to try. Those that wait for another data document stay until there is one: to
+// try them is in vain, and they can be many.
+func takeLate(d *core) (late []task) {
+	all := d.late
+	d.late = nil
+	refused := d.data.Load().Document().Refused() != nil
+	for _, t := range all {
+		if left, ok := t.(*disconnectTask); ok && left.document && refused {
+			d.late = append(d.late, t)
+		} else {
+			late = append(late, t)
+		}
+	}
+	return late
 }
 
 // putBack has late operations of sessions take their turns.

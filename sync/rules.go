@@ -66,15 +66,29 @@ var ErrRulesChanged = errors.New("the rules have changed")
 // that has the same text. Errors: ErrRulesChanged and those of Write.
 func (d *Database) ChangeRules(ctx context.Context, c versions.Change) (versions.Version, error) {
 	t := &rulesTask{change: c}
-	if err := d.do(ctx, t); err != nil {
+	waiting := d.orphans.Load() != nil // the rules in force are refused
+	if waiting {
+		ctx = context.WithoutCancel(ctx) // the change can be made though ctx has ended
+	}
+	err := d.do(ctx, t)
+	if waiting && d.rules.Load().Refused() == nil {
+		runWaiting(d)
+	}
+	if err != nil {
 		return versions.Version{}, err
 	}
-	if left := d.orphans.Swap(nil); left != nil { // the rules before were refused
-		if err := runLeft(d, *left); err != nil {
-			d.log.Error("onDisconnect operations of the last run were not carried out", "database", d.store.String(), "err", err)
-		}
-	}
 	return t.version, nil
+}
+
+// runWaiting carries out what sessions of an earlier run left, when there are rules that this version accepts.
+func runWaiting(d *Database) {
+	left := d.orphans.Swap(nil)
+	if left == nil {
+		return
+	}
+	if err := runLeft(d, *left); err != nil {
+		d.log.Error("onDisconnect operations of the last run were not carried out", "database", d.store.String(), "err", err)
+	}
 }
 
 // Rules change like data, in a batch: writes before it were decided by the old rules and those

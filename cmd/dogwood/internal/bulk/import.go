@@ -3,6 +3,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,6 +165,12 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(), datadir.RemoveIf(made && err != nil, file)) }()
+	if err := s.View(func(tx *store.Tx) error {
+		data, err := declared.Load(tx)
+		return cmp.Or(err, declared.Refuses(data, path))
+	}); err != nil {
+		return err
+	}
 	l, err := s.NewLoad(path, store.LoadOptions{})
 	if err != nil {
 		return err
@@ -173,9 +180,6 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 	}
 	return s.Update(func(tx *store.Tx) error {
 		data, err := declared.Load(tx)
-		if err == nil {
-			err = declared.Refuses(data, path)
-		}
 		if err != nil {
 			return err
 		}
