@@ -6,6 +6,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/dogwooddb/dogwood/rules/jsonc"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // ParseStored reads a document that some version of Dogwood has accepted. If this version refuses
@@ -50,9 +51,10 @@ func mentioned(src string) (list []*Definition) {
 	}
 	for i := range all.Members {
 		some := len(list)
-		obj, _ := all.Members[i].Value.Value.(*hujson.Object)
-		for j := 0; obj != nil && j < len(obj.Members); j++ {
-			list = addPaths(list, &obj.Members[j].Value)
+		for v := range all.Members[i].Value.All() { // names of members are among them
+			if text, _ := jsonc.Str(v); strings.HasPrefix(text, "/") {
+				list = append(list, &Definition{source: fixedPart(text)})
+			}
 		}
 		if len(list) == some {
 			return everything
@@ -61,32 +63,15 @@ func mentioned(src string) (list []*Definition) {
 	return list
 }
 
-// addPaths adds a source for each path that a value is or has.
-func addPaths(list []*Definition, v *hujson.Value) []*Definition {
-	if text, _ := jsonc.Str(v); strings.HasPrefix(text, "/") {
-		return append(list, &Definition{source: fixedPart(text)})
-	}
-	switch v := v.Value.(type) {
-	case *hujson.Object:
-		for i := range v.Members {
-			list = addPaths(list, &v.Members[i].Value)
-		}
-	case *hujson.Array:
-		for i := range v.Elements {
-			list = addPaths(list, &v.Elements[i])
-		}
-	}
-	return list
-}
-
-// fixedPart returns the keys and captures of a path up to its first expression. A pattern stands for
-// all that is below it, too.
+// fixedPart returns the keys and captures of a path up to the first segment that may be something else, as
+// an expression is. A pattern stands for all that is below it, too.
 func fixedPart(path string) (p pattern) {
 	for key := range strings.SplitSeq(path[1:], "/") {
+		name, isCapture := strings.CutPrefix(key, "$")
 		switch {
-		case key == "" || strings.ContainsAny(key, "{}*.#[]") || strings.LastIndexByte(key, '$') > 0:
+		case !tree.ValidKey(name) || strings.ContainsAny(name, "{}*") || isCapture && !captureName(name):
 			return p
-		case key[0] == '$':
+		case isCapture:
 			p = append(p, segment{capture: key})
 		default:
 			p = append(p, segment{key: key})

@@ -15,6 +15,8 @@ func TestRefusedPaths(t *testing.T) {
 		{`{"spread": "/a/$k/x", "to": ["/b/$k", {"also": "/c/$k"}]}`, []string{"/a", "/a/1/x", "/b/1", "/c/1/y"}, []string{"/d", "/a/1/y"}},
 		{`{"spread": "/a/x.$k/z", "to": "/b/*/z"}`, []string{"/a/x1", "/b/1"}, []string{"/c"}},
 		{`{"spread": "/a/{data.child('k').val()}"}`, []string{"/a/1"}, []string{"/b"}},
+		{`{"spread": "/a/$k", "to": {"/b/$k": "= data.val()"}}`, []string{"/a/1", "/b/1"}, []string{"/c"}},
+		{`{"spread": "/a/$/x", "to": "/b/$k-y/x"}`, []string{"/a/1/y", "/b/1/y"}, []string{"/c"}},
 		{`{"spread": true}`, []string{"/a"}, nil},
 	} {
 		d := ParseStored(`{"format": "` + Format + `", "define": {"d": ` + c.definition + `}}`)
