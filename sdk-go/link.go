@@ -30,6 +30,7 @@ const (
 type link struct {
 	conn    Conn
 	began   time.Time
+	dialed  time.Time     // when it was asked for, by the client's clock
 	alive   atomic.Int64  // when the other end last gave a sign of life, since began
 	done    chan struct{} // closed when it is of no use any more
 	closing sync.Once

@@ -132,12 +132,14 @@ func (c *Client) connect(first chan<- error) (ready bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, handshakeTimeout)
 	defer cancel()
+	dialed := c.options.Now()
 	conn, err := c.transport.Connect(ctx, Handshake{LastSession: c.session, Host: c.host})
 	c.host = ""
 	if err != nil {
 		return false, failed("connect", "", err)
 	}
 	l := newLink(conn, func(l *link) { sendOn(c, l) })
+	l.dialed = dialed
 	defer c.lost(l)
 	stop := context.AfterFunc(ctx, l.close)
 	if err = c.greet(l, credential); err == nil && !stop() {
@@ -255,11 +257,19 @@ func (c *Client) hello(l *link, data []byte) error {
 	c.session = hello.Session
 	l.features = hello.Features
 	l.knowsWrites = l.has(wire.FeatureWriteIDs)
-	offset := time.UnixMilli(int64(hello.Time)).Sub(c.options.Now())
+	offset := clockOffset(time.UnixMilli(int64(hello.Time)), l.dialed, c.options.Now())
 	c.mu.Lock()
 	c.offset = offset
 	c.mu.Unlock()
 	return nil
+}
+
+// clockOffset returns by how much the server's clock is ahead, by a time that the server has
+// sent between two moments of the local clock. Clocks that may agree do: a hello that is read
+// late says nothing about the clocks, and Push must not make keys that sort before those that
+// the server made earlier.
+func clockOffset(server, from, to time.Time) time.Duration {
+	return max(server.Sub(to), min(0, server.Sub(from.Truncate(time.Millisecond))))
 }
 
 // signedIn waits for the answer to the credential. Nothing else is sent before:

@@ -26,6 +26,14 @@ const FEW = 3 // tokens that may be refused in a row before the client waits, an
 export const clock = () => performance.now()
 
 /**
+ * By how many milliseconds the server's clock is ahead, by a time `ts` that the server has sent
+ * between `from` and now. Clocks that may agree do: a handshake that is read late says
+ * nothing about the clocks, and push must not make keys that sort before those made earlier elsewhere.
+ */
+export const clockOffset = (ts: number, from: number) =>
+  Math.max(ts - Date.now(), Math.min(0, ts - from)) || 0
+
+/**
  * A Connection carries requests to the server and pushes from it. It detects when the
  * server is gone, reconnects with random delays, and repeats what has no answer yet: the
  * sign-in, the listens (with hash and position of the cached data) and the pending requests.
@@ -39,6 +47,7 @@ export class Connection implements Link {
   /** The extensions that the server supports, by letters. */
   features: readonly string[] = []
   private attempt = 0 // its number; callbacks of an older attempt compare it
+  private openedAt!: number // by Date.now()
   private attemptedAt = -LONGEST_WAIT // long ago, so that the first attempt does not wait
   private dueAt = 0 // when the next attempt starts
   connectedAt = 0 // when the last handshake came, by the clock
@@ -214,6 +223,7 @@ export class Connection implements Link {
     const host = this.host ?? target.host
     const session = this.session ? `&ls=${this.session}` : ''
     const namespace = target.namespace && `&ns=${target.namespace}`
+    this.openedAt = Date.now()
     const socket = new Socket(`${target.secure ? 'wss' : 'ws'}://${host}/.ws?v=5${namespace}${session}`)
     const receive = joiner(text => {
       log('receive', text)
@@ -365,7 +375,7 @@ export class Connection implements Link {
     if (h && this.target.secure) this.host = h
     this.given = false
     this.connectedAt = clock()
-    this.handler.clock(ts - Date.now() || 0)
+    this.handler.clock(clockOffset(ts, this.openedAt))
     if (!this.socket) return // a listener has gone offline
     this.watch(QUIET)
     this.authenticate()

@@ -1,4 +1,4 @@
-import { clock } from '../core/connection.js'
+import { clock, clockOffset } from '../core/connection.js'
 import { joiner, transmit } from '../core/frames.js'
 import { queryId } from '../core/params.js'
 import { formatPath, parsePath } from '../core/path.js'
@@ -68,6 +68,7 @@ export class SharedConnection {
   private readonly sent = new Map<number, Sent>()
   private readonly listens = new Map<number, Listen>() // by the tag of this connection
   private readonly plans = new Plans<TabClient>()
+  private readonly openedAt = Date.now()
   private timer?: ReturnType<typeof setTimeout> // until the server has to have said something
   private unsent?: number // what the socket had to send when the server was asked
   private toldAt = -SIGN // when the clients had the last sign of life
@@ -257,7 +258,7 @@ export class SharedConnection {
   // positions, which are those of all that the connection is sent.
   private greeted(message: { d: { d: { ts: number; s: string; f?: string[] } } }): void {
     message.d.d.f = message.d.d.f?.filter(feature => !/[cp]/.test(feature))
-    const offset = message.d.d.ts - Date.now()
+    const offset = clockOffset(message.d.d.ts, this.openedAt)
     this.session = message.d.d.s
     this.handshake = () => {
       message.d.d.ts = Date.now() + offset

@@ -6,7 +6,7 @@ import { createServer, type Server as HttpServer } from 'node:http'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Relay } from '../support/relay.js'
 import { Server } from '../support/server.js'
 import { blocksOf, Folder } from '../support/tutorial.js'
@@ -21,7 +21,7 @@ let windows: Page[]
 
 const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript' }
 
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await Folder.make()
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -30,7 +30,7 @@ beforeAll(async () => {
   context = await browser.newContext()
 }, 120_000)
 
-afterAll(async () => {
+afterEach(async () => {
   await browser?.close()
   files?.close()
   relay?.stop()

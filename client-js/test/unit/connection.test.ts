@@ -155,6 +155,22 @@ test('a client that goes offline when the connection is told is offline', async 
   }
 })
 
+test.each([
+  [0, 0],
+  [4000, 0],
+  [-5000, -5000],
+  [11_000, 7000]
+])('a time %d ms after the socket was opened, read after 4 s: offset %d', async (sent, offset) => {
+  goOnline(db)
+  await tick()
+  const ts = Date.now() + sent
+  await tick(4000)
+  FakeSocket.last.greet({ ts })
+  let told: unknown
+  onValue(ref(db, '.info/serverTimeOffset'), snapshot => (told = snapshot.val()))()
+  expect(told).toBe(offset)
+})
+
 test('the server may send the client elsewhere, or away', async () => {
   const socket = await connected()
   socket.receive({ t: 'c', d: { t: 'r', d: 'other:9000' } })

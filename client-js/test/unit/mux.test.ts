@@ -58,6 +58,14 @@ test('a tab that comes later gets the greeting with the right time', () => {
   expect(tab('other').got[0]).toMatchObject({ t: 'h', d: { ts: Date.now() + 5000, s: 'session' } })
 })
 
+test('a greeting that was read late says nothing about the clocks', () => {
+  tab('one')
+  const ts = Date.now()
+  vi.advanceTimersByTime(4000)
+  FakeSocket.last.greet({ ts })
+  expect(tab('other').got[0].d.ts).toBe(Date.now())
+})
+
 test('answers go to who has asked, with the number of the question', () => {
   const [one, other] = two()
   one.send('p', { p: '/a', d: 1 }, 7)
