@@ -17,7 +17,7 @@ import (
 
 // The rules are asked about listeners on a snapshot, without the lock. A watch
 // tells whether anything that a decision read was written meanwhile. If not, the decision
-// is true of the last commit, and takes effect under mu.
+// is true of the last commit, and takes effect under the lock.
 
 const (
 	// decideAtOnce is how many listeners are decided together.

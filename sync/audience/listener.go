@@ -28,7 +28,7 @@ type Listener struct {
 	out     *outbox.Outbox
 	revoked bool        // by the batch that is being applied
 	grant   *grant      // nil for an administrator
-	shown   outbox.View // ends with db.mu held
+	shown   outbox.View // ends with the audience's lock held
 
 	audience  *Audience
 	read      access.Read
@@ -37,7 +37,7 @@ type Listener struct {
 	slot      int // in group.listeners
 	grantSlot int // in grant.listeners
 
-	onRevoke func(error) // the rules no longer allow the listen; called with db.mu held
+	onRevoke func(error) // the rules no longer allow the listen; called with the audience's lock held
 }
 
 // NewListener returns a listener that is not attached yet. onRevoke is called with the lock

@@ -31,14 +31,14 @@ const (
 // An Operation is something that was done to a database.
 type Operation struct {
 	Name      string
-	Path      tree.Path // none of sessions
-	At        time.Time // when it was done
+	Path      tree.Path // empty for connects and disconnects
+	At        time.Time // when it was done; set by Tell
 	Took      time.Duration
 	Waited    time.Duration // in the queue of the committer, before that
 	Bytes     int           // read, written or sent; an estimate
 	Denied    bool          // by the rules
 	Failed    bool          // it was not carried out, for that or another reason
-	Began     time.Time     // when it came, to its end when it is told; zero: not known
+	Began     time.Time     // when the request came, before any wait; zero if unknown
 	Listeners int           // that a broadcast went to
 	Query     tree.Query    // of a read or listen
 	Unindexed bool          // the rules declare no index for the query

@@ -2,8 +2,8 @@ package logged
 
 import "github.com/dogwooddb/dogwood/tree/store/kv"
 
-// besideInTurn is after how many transactions past the log in turn that found commits in
-// memory these are applied. Until then the log holds all of its segments.
+// After besideInTurn transactions in turn that went past the log and found commits in memory,
+// these are applied. Until then the log keeps all of its segments.
 const besideInTurn = 16
 
 // Aside calls f with a transaction of the file and commits it. It takes no writer, so commits

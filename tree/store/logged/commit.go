@@ -11,7 +11,8 @@ import (
 
 // commit commits what the writer has written. The writer is held.
 //
-// The steps are: wait until there is room in memory (ready), slow down while a
+// A dense transaction, or one of many bytes, goes to the file. For all others the
+// steps are: wait until there is room in memory (ready), slow down while a
 // layer is applied (pace), append to the log, and make the commit visible.
 // After that the caller may acknowledge it. If the log has no segment and the
 // disk no room for one, the commit goes to the file, which may have free pages.

@@ -34,8 +34,8 @@ func (t *Tx) Delete(b kv.Bucket, key []byte) error {
 	return nil
 }
 
-// Dense says that the transaction writes much in the order of keys: it does not go through
-// the log.
+// Dense says that the transaction writes much in the order of keys. Here it also goes past the
+// log: its commit is one of the file.
 func (t *Tx) Dense() { t.dense = true }
 
 // SetChange gives the commit what clients can observe of it, in the form of package entry.
