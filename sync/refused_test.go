@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -130,6 +131,14 @@ func testRefusedDocument(t *testing.T, file, text string) {
 		t.Error(err)
 	}
 	want(t, db, "/", before)
+
+	document, err := derive.Parse(`{"format": "dogwood-data/1", "define": {` + keptDocument + `, "new": {"count": "/people/$p", "to": "/n"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := db.PreviewData(t.Context(), document); len(found) != 1 || found[0].Name != "new" || err != nil {
+		t.Errorf("a preview finds %+v, %v", found, err)
+	}
 
 	declare(t, db, keptDocument) // of the definitions that were there, the states are as they were
 	set(t, db, "/groups/g/members/dora", "true")
