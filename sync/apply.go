@@ -273,6 +273,7 @@ func (b *batch) enforceData(data *declared.Data) {
 	if data == b.data {
 		return
 	}
+	b.last = b.last || b.data.Document().Refused() != nil
 	b.dirty, b.data = true, data
 	b.Committed = append(b.Committed, func() {
 		if b.db.data.Swap(data).Document().Refused() != nil {

@@ -75,7 +75,7 @@ func (c *committer) commitLoop() {
 		}
 		some, open := c.db.queue.Take(pause)
 		if !open {
-			finishAll(c.db.late, fault.ErrClosed)
+			finishAll(append(c.db.late, c.db.shelf...), fault.ErrClosed)
 			return
 		}
 		c.commitLate(some)
@@ -414,7 +414,7 @@ func (c *committer) tryAll(s *supply, failed map[int]error) (b *batch, at int, e
 		}
 	}()
 	started, most := time.Now(), max(c.batchTime, min(writeShare*c.wrote, maxBatchTime))
-	for i, spent := 0, time.Duration(0); b.Deliveries() <= maxBatchDeliveries && (i == 0 || spent <= most && !c.notes.full()); i++ {
+	for i, spent := 0, time.Duration(0); !b.last && b.Deliveries() <= maxBatchDeliveries && (i == 0 || spent <= most && !c.notes.full()); i++ {
 		t, ok := s.at(i, b.Events() == 0)
 		if !ok {
 			break

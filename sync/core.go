@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -45,10 +46,9 @@ type core struct {
 
 	work  bool   // there may be something to reclaim or to build; the committer's
 	late  []task // see retry; the committer's
-	hurry bool   // late operations are to be tried at once; the committer's
+	shelf []task // late operations that wait for a text that this version accepts; the committer's
+	hurry bool   // late operations are to be tried at once, those on the shelf too; the committer's
 	due   int64  // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
-
-	orphans atomic.Pointer[map[string]*Session] // sessions of an earlier run, whose operations wait for rules that this version accepts; nil: none
 
 	sweep declared.Sweep // of timers whose nodes are gone; the committer's
 
@@ -208,6 +208,7 @@ type batch struct {
 	took    []time.Duration // by each of them; in memory that the committer uses again
 	writing time.Duration   // spent by the store to write and sync
 	moved   error           // an ErrMoved of the store; nil: the file was in its place
+	last    bool            // the next task comes in another batch
 	partly  bool            // the audience is a part of those that the write concerns
 }
 
@@ -300,6 +301,13 @@ func refusedData(data *declared.Data, p tree.Path) error {
 	return nil
 }
 
+// errRules is for operations that a session left, which rules would skip that this version refuses.
+var errRules = fmt.Errorf("%w: this version of Dogwood refuses the rules", fault.ErrUnavailable)
+
 // waits reports whether an operation that failed with an error succeeds when administrators have done
-// something: made room on the disk, or replaced a data document that this version refuses.
-func waits(err error) bool { return store.NoRoom(err) || errors.Is(err, fault.ErrDocument) }
+// something: made room on the disk, or replaced a text that this version refuses.
+func waits(err error) bool { return store.NoRoom(err) || waitsForText(err) }
+
+func waitsForText(err error) bool {
+	return errors.Is(err, fault.ErrDocument) || errors.Is(err, errRules)
+}

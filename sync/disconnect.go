@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,7 +193,9 @@ type disconnectTask struct {
 func (t *disconnectTask) finish(err error) {
 	first := t.tries == 0
 	if t.again(t.session.db.core, t, err) {
-		t.session.late++
+		if !waitsForText(err) {
+			t.session.late++
+		}
 	} else {
 		endPart(t.session)
 	}
@@ -213,6 +214,9 @@ func endPart(s *Session) {
 	s.pendingBytes.Release(int64(pendingCost(&s.pending)))
 	s.pending = pending.Writes{}
 }
+
+// errBehind is for operations of a session that come behind a late one. They are late, too.
+var errBehind = fmt.Errorf("%w: an operation before it was not", fault.ErrUnavailable)
 
 // apply carries out the operation, unless one that the session left before it waits for the
 // store to work.
@@ -245,6 +249,9 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 	if !e.Drop(o) {
 		return nil // it was carried out before
 	}
+	if b.Rules.Refused() != nil && !o.Caller().Admin {
+		return errRules
+	}
 	holds, err := b.holds(o.Only(), o.Caller())
 	if holds && err == nil {
 		err = f()
@@ -258,12 +265,13 @@ func (b *batch) carryOutLeft(s *Session, o *pending.Operation, f func() error) e
 // runDisconnect carries out what a session left, and returns when it is on disk. The
 // operations are writes of the session like any other: so they take turns with those of
 // other sessions, and few of them are on their way at a time. What was not carried out
-// when the database is closed is still on record. The error is the first one. As one task
+// when the database is closed is still on record. The error is the worst one. As one task
 // they would delay all other writes, and a session may leave thousands.
 func (wr *writer) runDisconnect(s *Session) error {
 	s.ending.Add(1)
 	defer endPart(s)
-	failed := make(chan error, 1)
+	failed := make(chan error, 1) // the worst error so far
+	failed <- nil
 	isRevoked := askRevoked(s)
 	for _, o := range s.pending.Operations() {
 		revoked, err := isRevoked(o.Proof())
@@ -279,12 +287,28 @@ func (wr *writer) runDisconnect(s *Session) error {
 		}
 	}
 	_ = s.waitAcked(context.Background(), 0) // which does not end
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
+	return <-failed
+}
+
+// worse returns the error of two that tells more: one for which an open fails, then that the disk has no room.
+func worse(a, b error) error {
+	grave := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case errors.Is(err, errBehind):
+			return 1 // the one before it tells why
+		case store.NoRoom(err):
+			return 3
+		case waits(err):
+			return 2
+		}
+		return 4
 	}
+	if grave(b) > grave(a) {
+		return b
+	}
+	return a
 }
 
 // askRevoked returns a function that asks Options.Revoked, once about each credential.
@@ -311,8 +335,8 @@ func askRevoked(s *Session) func(proof string) (bool, error) {
 }
 
 // leave has an operation carried out. If it is large it is prepared, as other writes are;
-// or else, and where that fails, it is one task. The first error goes to failed.
-func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
+// or else, and where that fails, it is one task. failed has the worst error.
+func (wr *writer) leave(s *Session, w Write, failed chan error) error {
 	ctx := context.Background() // does not end: only closing the database ends this
 	if s.out != nil {
 		w.Turn = s.out.Readers()
@@ -328,12 +352,7 @@ func (wr *writer) leave(s *Session, w Write, failed chan<- error) error {
 	size := int(t.size())
 	s.begin(size)
 	t.done = func(err error) {
-		if err != nil {
-			select {
-			case failed <- err:
-			default:
-			}
-		}
+		failed <- worse(<-failed, err)
 		s.forget(size)
 	}
 	s.ending.Add(1)
@@ -373,28 +392,10 @@ func (d *Database) runOrphans() error {
 	if err != nil {
 		return err
 	}
-	if d.rules.Load().Refused() != nil { // which would have them skipped
-		d.orphans.Store(&left)
-		return nil
-	}
-	return runLeft(d, left)
-}
-
-// runLeft carries out what sessions of an earlier run left, all of it. The error is one of waits only if all
-// are, and of store.NoRoom if one of these is.
-func runLeft(d *Database, left map[string]*Session) error {
-	var failed, full, late error
 	for _, id := range slices.Sorted(maps.Keys(left)) {
-		switch err := d.runDisconnect(left[id]); {
-		case !waits(err):
-			failed = cmp.Or(failed, err)
-		case store.NoRoom(err):
-			full = cmp.Or(full, err)
-		default:
-			late = cmp.Or(late, err)
-		}
+		err = worse(err, d.runDisconnect(left[id]))
 	}
-	return cmp.Or(failed, full, late)
+	return err
 }
 
 // mayCompare decides whether a caller may make something depend on a condition,

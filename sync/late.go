@@ -2,7 +2,6 @@ package sync
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -25,16 +24,13 @@ import (
 const maxTries = 100
 
 // A retry is the part of a late task that counts its tries. Behind the first
-// one, tries that fail because the disk is full, or this version refuses the data document, do not
-// count: they succeed when that is mended, however long that takes.
-type retry struct {
-	tries    int
-	document bool // the last one failed because this version refuses the data document
-}
+// one, tries that fail because the disk is full, or this version refuses the rules or the data document,
+// do not count: they succeed when that is mended, however long that takes. Those that wait for another
+// text are on the shelf until there is one: to try them meanwhile would cost the same each time and change nothing.
+type retry struct{ tries int }
 
 // again has t tried again if the store failed under it, and reports whether.
 func (r *retry) again(d *core, t task, err error) bool {
-	r.document = errors.Is(err, fault.ErrDocument)
 	if r.tries == 0 || !waits(err) && !errors.Is(err, errBehind) {
 		r.tries++
 	}
@@ -42,19 +38,28 @@ func (r *retry) again(d *core, t task, err error) bool {
 	if !failed || r.tries > maxTries {
 		return false
 	}
-	d.late = append(d.late, t)
+	if waitsForText(err) {
+		d.shelf = append(d.shelf, t)
+	} else {
+		d.late = append(d.late, t)
+	}
 	return true
 }
-
-// errBehind is for operations of a session that come behind a late one. They are late, too.
-var errBehind = fmt.Errorf("%w: an operation before it was not", fault.ErrUnavailable)
 
 // commitLate has late tasks carried out. While the store fails it tries a write of its own
 // first, which costs less, and if there are writes that came later (queued), it does so in
 // front of each batch of them. Otherwise it is the late tasks that fail, and they are tried
-// now and then.
+// now and then. If a text has come in force in place of one that was refused, the operations
+// on the shelf are carried out in front of the next batch, too: so before any write that the
+// new text allows.
 func (c *committer) commitLate(queued bool) {
 	first := queued && c.db.stats.failing.Load() || c.db.hurry
+	if c.db.hurry {
+		for _, t := range c.db.shelf {
+			t.(*disconnectTask).session.late++
+		}
+		c.db.late, c.db.shelf = append(c.db.late, c.db.shelf...), nil
+	}
 	c.db.hurry = false
 	if len(c.db.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {
 		return
@@ -63,10 +68,8 @@ func (c *committer) commitLate(queued bool) {
 	if !c.probe() {
 		return
 	}
-	late := takeLate(c.db)
-	if len(late) == 0 {
-		return
-	}
+	late := c.db.late
+	c.db.late = nil
 	if start, ok := late[0].(*startTask); ok { // the first of all
 		c.commit([]task{start})
 		late = late[1:]
@@ -76,22 +79,6 @@ func (c *committer) commitLate(queued bool) {
 		return
 	}
 	c.putBack(late)
-}
-
-// takeLate takes the late tasks to try. Those that wait for another data document stay until there is one: to
-// try them is in vain, and they can be many.
-func takeLate(d *core) (late []task) {
-	all := d.late
-	d.late = nil
-	refused := d.data.Load().Document().Refused() != nil
-	for _, t := range all {
-		if left, ok := t.(*disconnectTask); ok && left.document && refused {
-			d.late = append(d.late, t)
-		} else {
-			late = append(late, t)
-		}
-	}
-	return late
 }
 
 // putBack has late operations of sessions take their turns.

@@ -6,16 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
+	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -131,6 +135,14 @@ func testRefusedDocument(t *testing.T, file, text string) {
 	}
 	want(t, db, "/", before)
 
+	document, err := derive.Parse(`{"format": "dogwood-data/1", "define": {` + keptDocument + `, "new": {"count": "/people/$p", "to": "/n"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := db.PreviewData(t.Context(), document); len(found) != 1 || found[0].Name != "new" || err != nil {
+		t.Errorf("a preview finds %+v, %v", found, err)
+	}
+
 	declare(t, db, keptDocument) // of the definitions that were there, the states are as they were
 	set(t, db, "/groups/g/members/dora", "true")
 	time.Sleep(2 * time.Second)
@@ -220,11 +232,10 @@ func TestRefusedRules(t *testing.T) {
 		}
 	}
 	db = openTest(t, Options{File: file})
-	gone, leave := context.WithCancel(t.Context())
-	leave() // the operations are carried out all the same
-	if _, err := db.ChangeRules(gone, versions.Change{Rules: parseRules(t, good), IfHash: versions.Hash(bad)}); err != nil {
+	if _, err := db.ChangeRules(t.Context(), versions.Change{Rules: parseRules(t, good), IfHash: versions.Hash(bad)}); err != nil {
 		t.Fatal(err)
 	}
+	set(t, db, "/after", "1") // behind what was left
 	want(t, db, "/online", "false")
 	want(t, db, "/left", "1")
 	if db.Stats().Refused != 0 {
@@ -235,4 +246,103 @@ func TestRefusedRules(t *testing.T) {
 func deniedTo(t *testing.T, db *Database, w Write) bool {
 	_, err := db.Write(t.Context(), w)
 	return errors.Is(err, fault.ErrDenied)
+}
+
+// TestRefusedRulesOrder: what a session left is carried out before a write that is queued behind the rules
+// which replace refused ones, also if their administrator has gone meanwhile.
+func TestRefusedRulesOrder(t *testing.T) {
+	for name, gone := range map[string]bool{"answered": false, "gone": true} {
+		t.Run(name, func(t *testing.T) {
+			file := withOrphan(t)
+			withStored(t, file, `{"rules":{".write":"later()"}}`, versions.Put)
+			db := openTest(t, Options{File: file})
+			want(t, db, "/left", "null")
+			g := closeGate(t, db)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			changed, written := make(chan error, 1), make(chan error, 1)
+			go func() { changed <- db.SetRules(ctx, parseRules(t, `{"rules":{".read":true,".write":true}}`)) }()
+			queued(db, 1)
+			if gone {
+				cancel()
+				if err := <-changed; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+			w := putOf(t, "/online", `"again"`)
+			w.Caller = Caller{}
+			go func() {
+				_, err := db.Write(t.Context(), w)
+				written <- err
+			}()
+			queued(db, 2)
+			close(g.open)
+			if err := <-written; err != nil {
+				t.Error(err)
+			}
+			if !gone {
+				if err := <-changed; err != nil {
+					t.Error(err)
+				}
+			}
+			want(t, db, "/left", "1")
+			want(t, db, "/online", `"again"`)
+			if n := records(t, db); n != 0 {
+				t.Errorf("%d records are left", n)
+			}
+		})
+	}
+}
+
+// TestRefusedIsNotRepeated: while a document is refused, operations that wait for another one are not tried.
+func TestRefusedIsNotRepeated(t *testing.T) {
+	file := refusedFile(t, laterDocument)
+	synctest.Test(t, func(t *testing.T) {
+		db := openTest(t, Options{File: file})
+		synctest.Wait()
+		before := db.Stats().Batches
+		time.Sleep(100 * probeEvery)
+		synctest.Wait()
+		if n := db.Stats().Batches - before; n != 0 {
+			t.Errorf("%d batches without a write", n)
+		}
+		declare(t, db, keptDocument)
+		set(t, db, "/after", "1")
+		want(t, db, "/groups/g/members/carl", "true")
+	})
+}
+
+// TestOpenTellsTheWorst: an operation that waits does not hide that another one of its session has failed.
+func TestOpenTellsTheWorst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "db")
+	db, err := Open(Options{File: file, Rules: rules.Open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	declare(t, db, keptDocument)
+	c := connect(t, db, "a", 0)
+	c.send(`{"r":1,"a":"o","b":{"p":"/groups/g/members/carl","d":true}}`)
+	c.send(fmt.Sprintf(`{"r":2,"a":"o","b":{"p":"/left","d":%s}}`, manyValues(pending.MaxBytes/pending.ValueCost/2))) // in a batch of its own
+	c.settle()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	withStored(t, file, laterDocument, versions.PutData)
+	log := new(flakyLog)
+	log.every.Store(math.MaxInt64)
+	if db, err := Open(Options{File: file, Change: log, Rules: rules.Open()}); !errors.Is(err, errFlaky) {
+		t.Errorf("Open() = %v, want %v", err, errFlaky)
+		if err == nil {
+			_ = db.Close()
+		}
+	}
+	full := fault.Unavailable(syscall.ENOSPC)
+	for _, c := range [][3]error{
+		{nil, errBehind, errBehind}, {errBehind, errRules, errRules}, {&fault.DocumentError{}, full, full}, {full, errRules, full},
+		{full, errFlaky, errFlaky}, {errFlaky, full, errFlaky}, {nil, nil, nil},
+	} {
+		if got := worse(c[0], c[1]); got != c[2] {
+			t.Errorf("worse(%v, %v) = %v", c[0], c[1], got)
+		}
+	}
 }

@@ -147,18 +147,18 @@ func TestReplayOlder(t *testing.T) {
 			set(t, h.db, "/x/last", `"t8"`)
 			h.close()
 			file, to := h.copied()
-			h.replayOlder(to, steps)
+			h.replayAs(to, func(op entry.Operation, _ uint64, behind int) entry.Operation {
+				if isBeside(op) && behind < steps {
+					return nil
+				}
+				return op
+			})
 			if err := to.Close(); err != nil {
 				t.Fatal(err)
 			}
 			db := h.promote(file)
 			eventually(t, db, isReady(t, db))
-			err := db.snapshot(func(tx *store.Tx) error {
-				return declared.Check(t.Context(), tx, h.clock(), func(name, text string) { t.Errorf("%s: %s", name, text) })
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h.checkDeclared(db)
 			want(t, db, "/n", "1501")
 			h.now.Add(2 * time.Hour.Milliseconds())
 			eventually(t, db, func() bool { return get(t, db, "/x") == "null" })
@@ -168,9 +168,29 @@ func TestReplayOlder(t *testing.T) {
 	}
 }
 
-// replayOlder carries out all of the log as an earlier version would have written it up to a number of
-// entries behind the first data document, and as it is from there on.
-func (h *history) replayOlder(to *store.Store, entries int) {
+// checkDeclared compares what definitions keep with what follows.
+func (h *history) checkDeclared(db *Database) {
+	h.Helper()
+	err := db.snapshot(func(tx *store.Tx) error {
+		return declared.Check(h.Context(), tx, h.clock(), func(name, text string) { h.Errorf("%s: %s", name, text) })
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// isBeside reports whether an operation is one that earlier versions did not note.
+func isBeside(op entry.Operation) bool {
+	switch op.(type) {
+	case *entry.States, *entry.Kept:
+		return true
+	}
+	return false
+}
+
+// replayAs carries out all of the log with other operations, nil for none. They are of a revision, and of a
+// number of entries behind the first data document, negative if there is none.
+func (h *history) replayAs(to *store.Store, as func(op entry.Operation, revision uint64, behind int) entry.Operation) {
 	h.Helper()
 	from, err := store.Open(filepath.Join(h.dir, "db"), store.Options{ReadOnly: true, ReadLog: true})
 	if err != nil {
@@ -196,15 +216,12 @@ func (h *history) replayOlder(to *store.Store, entries int) {
 			if err != nil {
 				h.Fatal(err)
 			}
-			switch op.(type) {
-			case *entry.States, *entry.Kept:
-				if behind < entries {
-					continue
-				}
-			case *entry.Data:
+			if _, ok := op.(*entry.Data); ok && behind < 0 {
 				behind = 0
 			}
-			enc.Add(op)
+			if op = as(op, e.Revision, behind); op != nil {
+				enc.Add(op)
+			}
 		}
 		if behind >= 0 {
 			behind++

@@ -66,29 +66,10 @@ var ErrRulesChanged = errors.New("the rules have changed")
 // that has the same text. Errors: ErrRulesChanged and those of Write.
 func (d *Database) ChangeRules(ctx context.Context, c versions.Change) (versions.Version, error) {
 	t := &rulesTask{change: c}
-	waiting := d.orphans.Load() != nil // the rules in force are refused
-	if waiting {
-		ctx = context.WithoutCancel(ctx) // the change can be made though ctx has ended
-	}
-	err := d.do(ctx, t)
-	if waiting && d.rules.Load().Refused() == nil {
-		runWaiting(d)
-	}
-	if err != nil {
+	if err := d.do(ctx, t); err != nil {
 		return versions.Version{}, err
 	}
 	return t.version, nil
-}
-
-// runWaiting carries out what sessions of an earlier run left, when there are rules that this version accepts.
-func runWaiting(d *Database) {
-	left := d.orphans.Swap(nil)
-	if left == nil {
-		return
-	}
-	if err := runLeft(d, *left); err != nil {
-		d.log.Error("onDisconnect operations of the last run were not carried out", "database", d.store.String(), "err", err)
-	}
 }
 
 // Rules change like data, in a batch: writes before it were decided by the old rules and those
@@ -124,11 +105,12 @@ func (b *batch) enforce(r *rules.Ruleset) error {
 		return fault.Broken(err)
 	}
 	b.dirty = true
+	b.last = b.last || b.Rules.Refused() != nil
 	if err := b.Enforce(r); err != nil {
 		return fault.Broken(err)
 	}
 	b.Committed = append(b.Committed, func() {
-		b.db.rules.Store(r)
+		b.db.hurry = b.db.hurry || b.db.rules.Swap(r).Refused() != nil
 		b.db.work = true
 	})
 	return nil

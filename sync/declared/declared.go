@@ -45,6 +45,9 @@ func Load(tx *store.Tx) (*Data, error) {
 	if err == nil && text != nil {
 		err = json.Unmarshal(text, &s)
 	}
+	if err == nil {
+		err = withoutStrays(tx, &s)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("states of the data document: %w", err)
 	}
@@ -117,6 +120,9 @@ func (d *Data) indexed() *Data {
 		st := &d.stored.States[i]
 		d.states[def], d.byName[def.Name] = st, st
 	}
+	if d.ready = d.document.Refused() != nil; d.ready {
+		return d // with the states and indexes of before
+	}
 	d.indexes = d.needed()
 	d.ready = !slices.ContainsFunc(d.stored.States, func(s state) bool { return s.Phase != Ready })
 	return d
@@ -124,7 +130,7 @@ func (d *Data) indexed() *Data {
 
 // with returns the data with other states.
 func (d *Data) with(change func(s *stored)) *Data {
-	next := &Data{document: d.document, stored: d.stored, tallies: d.tallies}
+	next := &Data{document: d.document, stored: d.stored, tallies: d.tallies, indexes: d.indexes}
 	next.stored.States = slices.Clone(d.stored.States)
 	next.stored.Dropped, next.stored.Marks = slices.Clone(d.stored.Dropped), slices.Clone(d.stored.Marks)
 	change(&next.stored)

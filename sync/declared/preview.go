@@ -97,9 +97,10 @@ func (s *state) settle(def *derive.Definition, found Totals) {
 	}
 }
 
-// has reports whether a definition of the data that come next is in force already.
+// has reports whether a definition of the data that come next is in force already, or was when the document
+// was accepted that is refused now.
 func (d *Data) has(next *Data, def *derive.Definition) bool {
-	return d != nil && d.byName[def.Name] != nil && d.byName[def.Name].Text == next.byName[def.Name].Text
+	return stateOf(d, def.Name).Text == next.byName[def.Name].Text
 }
 
 // A previewer looks at what one definition would find.

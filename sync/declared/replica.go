@@ -23,22 +23,42 @@ type changes struct {
 	Marks   []kept.ID `json:"marks,omitempty"`
 }
 
-// numberOf returns the number of a definition, 0 if there is none of that name.
-func numberOf(d *Data, name string) kept.ID {
-	if d == nil || d.byName[name] == nil {
-		return 0
+// stateOf returns the stored state of a definition, one without a number if there is none of that name. Those of a
+// document that is refused are stored, too.
+func stateOf(d *Data, name string) (s state) {
+	if d == nil {
+		return s
 	}
-	return d.byName[name].ID
+	if i := slices.IndexFunc(d.stored.States, func(s state) bool { return s.Name == name }); i >= 0 {
+		s = d.stored.States[i]
+	}
+	return s
+}
+
+// withoutStrays has the rows deleted that are of no definition, and gives none of their numbers again. A replica
+// has such rows of definitions that are Unlogged, if the log has none of their states.
+func withoutStrays(tx *store.Tx, s *stored) error {
+	if !slices.ContainsFunc(s.States, func(st state) bool { return st.Unlogged }) {
+		return nil
+	}
+	ids, err := store.Kept(tx).IDs()
+	for _, id := range ids {
+		s.NextID = max(s.NextID, id)
+		if !slices.Contains(s.Dropped, id) && !slices.ContainsFunc(s.States, func(st state) bool { return st.ID == id }) {
+			s.Dropped = append(s.Dropped, id)
+		}
+	}
+	return err
 }
 
 // Since returns what Follow needs to make the states of after of those of before, which may be nil.
 func Since(before, after *Data) (json.RawMessage, error) {
 	c := changes{NextID: after.stored.NextID, Dropped: after.stored.Dropped, Marks: after.stored.Marks}
 	for _, st := range after.stored.States {
-		switch {
-		case numberOf(before, st.Name) != st.ID:
+		switch was := stateOf(before, st.Name); {
+		case was.ID != st.ID:
 			c.Anew = append(c.Anew, st)
-		case !reflect.DeepEqual(*before.byName[st.Name], st):
+		case !reflect.DeepEqual(was, st):
 			c.States = append(c.States, st)
 		}
 	}
@@ -47,13 +67,21 @@ func Since(before, after *Data) (json.RawMessage, error) {
 
 // Put puts in force what Deploy did to another store with the same history. How far new definitions are
 // comes with the states. Without these, as in logs of earlier versions, their rows do not come either.
+// Of a document that this version refuses it is not known which definitions go: all states and indexes stay.
 func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) (*Data, error) {
 	if err := versions.PutData(tx, v, document.Source()); err != nil {
 		return nil, err
 	}
+	if document.Refused() != nil {
+		next := &Data{document: document, ready: true}
+		if d != nil {
+			next.stored, next.indexes = d.stored, d.indexes
+		}
+		return next, next.save(tx)
+	}
 	next := d.next(document).with(func(s *stored) {
 		for i, def := range document.Definitions() {
-			if st := &s.States[i]; numberOf(d, st.Name) != st.ID {
+			if st := &s.States[i]; stateOf(d, st.Name).ID != st.ID {
 				st.again(def)
 				st.Unlogged = def.Kind != derive.Index
 			}
@@ -86,9 +114,12 @@ func Follow(tx *store.Tx, d *Data, text json.RawMessage) (*Data, error) {
 		for i := range s.States {
 			at[s.States[i].Name] = &s.States[i]
 		}
+		var others []state
 		for _, st := range c.Anew {
 			if mine := at[st.Name]; mine != nil {
 				*mine = st
+			} else if d.document.Refused() != nil {
+				others = append(others, st)
 			}
 		}
 		for _, st := range c.States {
@@ -99,6 +130,7 @@ func Follow(tx *store.Tx, d *Data, text json.RawMessage) (*Data, error) {
 			st.Unlogged = mine.Unlogged
 			*mine = st
 		}
+		s.States = append(s.States, others...)
 	})
 	return next, next.save(tx)
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/entry"
@@ -277,6 +278,22 @@ func (r Rows) dropTimer(id ID, key []byte) error {
 	}
 	_, err = r.SetTimer(Timer{ID: id, Path: p})
 	return err
+}
+
+// IDs returns the numbers of all definitions that have rows. It reads about one row for each.
+func (r Rows) IDs() (list []ID, err error) {
+	c := r.entries.Cursor(kv.Declared)
+	for _, kind := range kinds {
+		for k, _ := c.Seek([]byte{kind}); len(k) >= 5 && k[0] == kind; {
+			id := ID(binary.BigEndian.Uint32(k[1:]))
+			list = append(list, id)
+			if id == math.MaxUint32 {
+				break
+			}
+			k, _ = c.Seek(keyOf(kind, id+1, ""))
+		}
+	}
+	return list, c.Err()
 }
 
 // Check reports rows that cannot be read, and timers that are not in both orders.

@@ -178,7 +178,7 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 	if err := l.Read(ctx, r); err != nil {
 		return errors.Join(err, l.Abort())
 	}
-	return s.Update(func(tx *store.Tx) error {
+	err = s.Update(func(tx *store.Tx) error {
 		data, err := declared.Load(tx)
 		if err != nil {
 			return err
@@ -191,6 +191,10 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 		_, err = data.Loaded(tx, path) // a server builds what follows from it
 		return err
 	})
+	if err != nil { // Abort does nothing if the rows are linked after all
+		return errors.Join(err, l.Abort())
+	}
+	return nil
 }
 
 // ImportFrom replaces a database of a server by what emit writes, if all of that succeeds.
