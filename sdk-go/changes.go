@@ -28,37 +28,76 @@ type Change struct {
 //
 // The server must know the extension; the error is ErrUnsupported if it does not.
 func (q Query) Changes(ctx context.Context) (iter.Seq2[Change, error], error) {
-	f, release, err := q.watch(ctx)
+	return followed(ctx, q, false, func(n news) Change {
+		return Change{Snapshot{ref: Ref{Query{client: q.client, path: n.Path}}, node: n.Node}, n.Priority}
+	})
+}
+
+// A Notice says which children of a place were written.
+type Notice struct {
+	Revision uint64   // of the last write that it is about: a Page of this or a later one has it
+	Children []string // their keys, in the order in which they were written first
+	All      bool     // any child may have changed, and Children is empty
+}
+
+// Notices is told which children of the query are written from now on, and no value. It is for
+// programs that show a part of a large place and read that again. The server joins what happens within
+// a fifth of a second. It returns, yields and ends as Changes does. A client that may have missed
+// something is told that any child may have changed.
+//
+// The server must know the extension; the error is ErrUnsupported if it does not.
+func (q Query) Notices(ctx context.Context) (iter.Seq2[Notice, error], error) {
+	return followed(ctx, q, true, func(n news) Notice { return n.notice })
+}
+
+// followed begins to follow what happens in a query, and returns the loop over it.
+func followed[T any](ctx context.Context, q Query, notices bool, as func(news) T) (iter.Seq2[T, error], error) {
+	none := as(news{Change: replica.Change{Target: tree.Target{Path: q.path}}})
+	f, release, err := q.watch(ctx, notices)
 	if err != nil {
 		err = q.failed("listen", err)
-		return func(yield func(Change, error) bool) { yield(Change{}, err) }, err
+		return func(yield func(T, error) bool) { yield(none, err) }, err
 	}
-	return func(yield func(Change, error) bool) {
+	return func(yield func(T, error) bool) {
 		defer f.close()
 		defer release()
 		for {
-			c, err := f.next(ctx)
+			n, err := f.next(ctx)
 			if err != nil {
-				yield(Change{Value: Snapshot{ref: q.Ref()}}, q.failed("listen", err))
+				yield(none, q.failed("listen", err))
 				return
 			}
-			ref := Ref{Query{client: q.client, path: c.Path}}
-			if !yield(Change{Snapshot{ref: ref, node: c.Node}, c.Priority}, nil) {
+			if !yield(as(n), nil) {
 				return
 			}
 		}
 	}, nil
 }
 
-// A changeFeed is what waits for one loop over Changes. If there is too much, the server is
-// asked to stop, and to send the whole view once the loop has taken what there is. So a slow
-// loop bounds what is kept for it.
+// news are what a loop over Changes or Notices yields next.
+type news struct {
+	replica.Change
+	notice Notice
+}
+
+func (n news) size() int {
+	size := len(n.Node.Text())
+	for _, key := range n.notice.Children {
+		size += len(key)
+	}
+	return size
+}
+
+// A changeFeed is what waits for one loop over Changes or Notices. If there is too much, the server is
+// asked to stop, and to send the whole view, or a notice of all, once the loop has taken what there is.
+// So a slow loop bounds what is kept for it.
 //
 // Lock order: the client's, then the feed's.
 type changeFeed struct {
-	of    Query
-	ready chan struct{} // has room for one
-	begun chan struct{} // closed when the server has answered for the first time
+	of      Query
+	notices bool          // of notices, not of changes
+	ready   chan struct{} // has room for one
+	begun   chan struct{} // closed when the server has answered for the first time
 
 	// Guarded by the client's lock.
 	tag   int64
@@ -66,7 +105,7 @@ type changeFeed struct {
 	left  bool // the loop was left
 
 	mu      sync.Mutex
-	waiting []replica.Change
+	waiting []news
 	bytes   int
 	stopped bool  // the server is not to send more before the loop has taken all of it
 	err     error // comes last
@@ -74,11 +113,11 @@ type changeFeed struct {
 
 // watch begins to follow the changes of a query, until ctx ends, and waits until the server
 // does. release ends the wait for ctx.
-func (q Query) watch(ctx context.Context) (f *changeFeed, release func() bool, err error) {
+func (q Query) watch(ctx context.Context, notices bool) (f *changeFeed, release func() bool, err error) {
 	if err := q.check(); err != nil {
 		return nil, nil, err
 	}
-	f, err = newChangeFeed(q)
+	f, err = newChangeFeed(q, notices)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,14 +138,14 @@ func (q Query) watch(ctx context.Context) (f *changeFeed, release func() bool, e
 }
 
 // newChangeFeed asks for the changes of a query.
-func newChangeFeed(q Query) (*changeFeed, error) {
+func newChangeFeed(q Query, notices bool) (*changeFeed, error) {
 	c := q.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return nil, c.err
 	}
-	f := &changeFeed{of: q, ready: make(chan struct{}, 1), begun: make(chan struct{})}
+	f := &changeFeed{of: q, notices: notices, ready: make(chan struct{}, 1), begun: make(chan struct{})}
 	f.listen()
 	return f, nil
 }
@@ -123,17 +162,27 @@ func (f *changeFeed) listen() {
 	}
 	c.lastID++
 	c.asked[c.lastID] = asked{changes: f}
-	if !c.link.has(f.of.features(wire.FeatureChanges)) {
+	feature := wire.FeatureChanges
+	if f.notices {
+		feature = wire.FeatureNotices
+	}
+	if !c.link.has(f.of.features(feature)) {
 		answerSoon(c, c.lastID, statusUnsupported, "")
 		return
 	}
-	encode := wire.AppendListenChanges
-	if f.whole {
-		encode = func(dst []byte, id int64, path, query string, tag int64) []byte {
-			return wire.AppendListen(dst, id, path, query, tag, "")
-		}
+	c.post(c.lastID, f.request(c.lastID))
+}
+
+// request is what asks the server to begin. The client's lock is held.
+func (f *changeFeed) request(id int64) []byte {
+	path, query := f.of.path.String(), encodeQuery(f.of.query)
+	switch {
+	case f.notices:
+		return wire.AppendNotices(nil, id, path, query, f.tag, f.whole)
+	case f.whole:
+		return wire.AppendListen(nil, id, path, query, f.tag, "")
 	}
-	c.post(c.lastID, encode(nil, c.lastID, f.of.path.String(), encodeQuery(f.of.query), f.tag))
+	return wire.AppendListenChanges(nil, id, path, query, f.tag)
 }
 
 // unlisten ends the listen. The client's lock is held.
@@ -192,7 +241,7 @@ func (f *changeFeed) close() {
 	f.signal()
 }
 
-var errLeft = errors.New("a loop over these changes has ended; call Changes again")
+var errLeft = errors.New("a loop over these changes has ended; follow them again")
 
 func (f *changeFeed) failure() error {
 	f.mu.Lock()
@@ -200,17 +249,17 @@ func (f *changeFeed) failure() error {
 	return f.err
 }
 
-// add queues changes. The client's lock is held.
-func (f *changeFeed) add(changes []replica.Change) {
+// add queues news. The client's lock is held.
+func (f *changeFeed) add(more ...news) {
 	c := f.of.client
 	f.mu.Lock()
 	size := 0
-	for _, each := range changes {
-		size += len(each.Node.Text())
+	for _, each := range more {
+		size += each.size()
 	}
-	full := len(f.waiting) > 0 && (len(f.waiting)+len(changes) > c.options.MaxQueue || f.bytes+size > maxFeedBytes)
+	full := len(f.waiting) > 0 && (len(f.waiting)+len(more) > c.options.MaxQueue || f.bytes+size > maxFeedBytes)
 	if f.stopped = full; !full {
-		f.waiting = append(f.waiting, changes...)
+		f.waiting = append(f.waiting, more...)
 		f.bytes += size
 	}
 	f.mu.Unlock()
@@ -227,15 +276,15 @@ func (f *changeFeed) signal() {
 	}
 }
 
-// next waits for the next change. The end of the context comes first.
-func (f *changeFeed) next(ctx context.Context) (replica.Change, error) {
+// next waits for what comes next. The end of the context comes first.
+func (f *changeFeed) next(ctx context.Context) (news, error) {
 	for {
-		c, ok, again, err := f.pop()
+		n, ok, again, err := f.pop()
 		switch {
 		case ctx.Err() != nil: // which leaves the feed
-			return replica.Change{}, f.of.client.late(ctx)
+			return news{}, f.of.client.late(ctx)
 		case ok || err != nil:
-			return c, err
+			return n, err
 		case again:
 			f.again()
 		}
@@ -246,23 +295,23 @@ func (f *changeFeed) next(ctx context.Context) (replica.Change, error) {
 	}
 }
 
-// pop returns the oldest change. again says that there is none, and that the server was
+// pop returns the oldest news. again says that there are none, and that the server was
 // stopped.
-func (f *changeFeed) pop() (c replica.Change, ok, again bool, err error) {
+func (f *changeFeed) pop() (n news, ok, again bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.waiting) == 0 {
 		again, f.stopped = f.stopped && f.err == nil, false
-		return c, false, again, f.err
+		return n, false, again, f.err
 	}
-	c = f.waiting[0]
-	f.waiting[0] = replica.Change{}
+	n = f.waiting[0]
+	f.waiting[0] = news{}
 	f.waiting = f.waiting[1:]
-	f.bytes -= len(c.Node.Text())
-	return c, true, false, nil
+	f.bytes -= n.size()
+	return n, true, false, nil
 }
 
-// again has the server send the whole view, and what comes after it.
+// again has the server send the whole view, or a notice of all, and what comes after it.
 func (f *changeFeed) again() {
 	c := f.of.client
 	c.mu.Lock()

@@ -82,7 +82,7 @@ func TestChangesOnce(t *testing.T) {
 	want(t, c.Ref("a").Set(t.Context(), 1))
 	for range 2 {
 		for _, err := range seq {
-			if err != nil && !strings.Contains(err.Error(), "call Changes again") {
+			if err != nil && !strings.Contains(err.Error(), "follow them again") {
 				t.Error(err)
 			}
 			break

@@ -41,7 +41,7 @@ type Client struct {
 	lastID    int64                 // of the requests that were sent
 	lastWrite int64                 // the number of the last write that was made
 	asked     map[int64]asked       // listens that are not answered on this connection
-	changing  map[int64]*changeFeed // the loops over Changes, by the tags of their listens
+	changing  map[int64]*changeFeed // the loops over Changes and Notices, by the tags of their listens
 	left      leftovers             // what the server will write when the connection ends
 	turns     []*turn               // of the transactions that run, in order
 	states    connectionState

@@ -151,6 +151,7 @@ func TestWhereUnsupported(t *testing.T) {
 		"page":    func() error { _, err := q.Page(t.Context()); return err },
 		"get all": func() error { _, err := c.GetAll(t.Context(), c.Ref("a"), q); return err },
 		"changes": func() error { _, err := q.Changes(t.Context()); return err },
+		"notices": func() error { _, err := q.Notices(t.Context()); return err },
 		"later":   func() error { return pull(t, q.Values(t.Context())).fails() },
 	} {
 		if err := f(); !errors.Is(err, dogwood.ErrUnsupported) {

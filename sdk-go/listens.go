@@ -48,7 +48,7 @@ func (c *Client) listen(s *replica.Source) {
 	c.post(c.lastID, msg)
 }
 
-// asked is what the answer to a listen is for: a source of the replica, or a loop over Changes.
+// asked is what the answer to a listen is for: a source of the replica, or a loop over Changes or Notices.
 type asked struct {
 	source  *replica.Source
 	changes *changeFeed
@@ -99,6 +99,8 @@ func handleData(c *Client, m wire.ServerMessage) error {
 		return c.cancelled(m)
 	case m.Push == wire.PushData, m.Push == wire.PushMerge:
 		return c.told(m)
+	case m.Push == wire.PushNotice:
+		return noticed(c, m)
 	case m.Push == wire.PushPosition:
 		c.replica.At(textOf(m.Data))
 	case m.Push == wire.PushSecurityDebug:
@@ -152,11 +154,27 @@ func (c *Client) told(m wire.ServerMessage) error {
 		return fmt.Errorf("push at %q: %w", m.Path, err)
 	}
 	if f := c.changing[m.Tag]; f != nil {
-		f.add(changes)
+		more := make([]news, len(changes))
+		for i, change := range changes {
+			more[i].Change = change
+		}
+		f.add(more...)
 		return nil
 	}
 	if err := c.replica.Told(t.Path, m.Tag, changes); err != nil {
 		logLater(c, slog.LevelDebug, "push is not for us", "path", t.Path.String(), "err", err) // of a listen that has ended
+	}
+	return nil
+}
+
+// noticed takes a notice.
+func noticed(c *Client, m wire.ServerMessage) error {
+	var n news
+	if err := json.Unmarshal(m.Data, &n.notice); err != nil {
+		return fmt.Errorf("notice at %q: %w", m.Path, err)
+	}
+	if f := c.changing[m.Tag]; f != nil {
+		f.add(n)
 	}
 	return nil
 }

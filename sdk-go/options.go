@@ -23,7 +23,7 @@ type Options struct {
 	// begins another one waits.
 	MaxPending int // 0: 1000
 
-	// MaxQueue bounds the changes that wait for a loop over Values, Events or Changes. If
+	// MaxQueue bounds the changes that wait for a loop over Values, Events, Changes or Notices. If
 	// there are more, or they are large, the loop goes on with the latest.
 	MaxQueue int // 0: 64
 

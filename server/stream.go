@@ -91,10 +91,6 @@ func streamValue(q *request) (answer, error) {
 	defer q.s.metrics.EventStreams.Open()()
 	defer q.s.streams.Add(out, streamClient(q))()
 	es := eventStream{out: out, wake: wake, keepAlive: l.KeepAlive, client: peer.NewWriter(q.w, q.r), slow: q.countSlow, check: make(chan struct{}, 1)}
-	if read.Notify {
-		es.next = time.NewTimer(0)
-		defer es.next.Stop()
-	}
 	defer es.watch(q)()
 	q.visit.Shed()
 	if es.writeAll(first) == nil {
@@ -123,8 +119,6 @@ type eventStream struct {
 
 	keepAlive func() []byte // what is sent in a time of silence; nil: eventKeepAlive
 
-	next *time.Timer // has something when the next answer may be sent; nil: always
-
 	check chan struct{} // has one element when the credential is to be looked at again
 	timer *time.Timer   // for that, nil for never
 }
@@ -137,29 +131,11 @@ func (es *eventStream) run(q *request) {
 	defer idle.Stop()
 	for es.flush(q) {
 		idle.Reset(keepAlive)
-		if !await(q, es, es.wake, idle.C) || !es.paced(q, idle.C) {
+		if !await(q, es, es.wake, idle.C) {
 			return
 		}
 	}
 }
-
-// paced waits until the next answer may be sent. It reports whether the stream goes on.
-func (es *eventStream) paced(q *request, idle <-chan time.Time) bool {
-	if es.next == nil {
-		return true
-	}
-	if messages, _ := es.out.Backlog(); messages == 0 {
-		return true
-	}
-	if !await(q, es, es.next.C, idle) {
-		return false
-	}
-	es.next.Reset(noticeEvery)
-	return true
-}
-
-// noticeEvery is how long the changes of children are joined in one notice.
-const noticeEvery = 200 * time.Millisecond
 
 // await waits until due has something. It reports whether the stream goes on.
 func await[T any](q *request, es *eventStream, due <-chan T, idle <-chan time.Time) bool {

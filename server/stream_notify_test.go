@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // wantNotice reads a notice and returns its revision.
@@ -60,8 +61,8 @@ func TestStreamNotices(t *testing.T) {
 		put("/rooms/b.json", "3")
 		put("/elsewhere.json", "3")
 		second := s.wantNotice(false, "b", "a")
-		if took := time.Since(began); took != noticeEvery || second <= first {
-			t.Errorf("the second notice, of revision %v after %v, took %s, want %s", second, first, took, noticeEvery)
+		if took := time.Since(began); took != outbox.NoticeEvery || second <= first {
+			t.Errorf("the second notice, of revision %v after %v, took %s, want %s", second, first, took, outbox.NoticeEvery)
 		}
 		last.wantNotice(false, "b")
 		last.wantNotice(false, "b")
@@ -108,16 +109,48 @@ func TestNotifyRefusals(t *testing.T) {
 // is, also after the rules have changed.
 func TestNoticesModel(t *testing.T) {
 	for seed := range uint64(tier.Pick(20, 30, 1000)) {
-		synctest.Test(t, func(t *testing.T) { noticesModel(t, rand.New(rand.NewPCG(seed, 1))) })
+		synctest.Test(t, func(t *testing.T) { noticesModel(t, rand.New(rand.NewPCG(seed, 1)), seed%2 == 0) })
 	}
 }
 
-func noticesModel(t *testing.T, r *rand.Rand) {
+// noticesOf follows /n as an event stream or over a socket. next returns the next notice; again ends the
+// connection, and opens another one, whose first notice is of what was missed.
+func noticesOf(t *testing.T, ts *testServer, socket bool) (next func() map[string]any, again, end func()) {
+	if socket {
+		n := ts.network(t)
+		c := n.connect("")
+		c.do("nt", `{"p":"/n","t":1,"chg":1}`)
+		var missed map[string]any
+		return func() map[string]any {
+				d := missed
+				if missed = nil; d == nil {
+					d = c.notice(1)
+				}
+				return d
+			}, func() {
+				c.ws.Close()
+				c = n.connect("")
+				c.request("nt", `{"p":"/n","t":1}`)
+				missed = c.notice(1)
+				c.want(`{"t":"d","d":{"r":1,"b":{"s":"ok","d":{}}}}`)
+			}, func() { c.ws.Close() }
+	}
+	s := ts.follow("/n.json?ns=test&notify=true")
+	s.want("event: keep-alive\ndata: null\n\n")
+	return func() map[string]any {
+			_, data := s.nextEvent()
+			return data
+		}, func() {
+			s.Close()
+			s = ts.resumed("/n.json?ns=test&notify=true", "x", nil)
+		}, func() { s.Close() }
+}
+
+func noticesModel(t *testing.T, r *rand.Rand, socket bool) {
 	ts := pipeTest(t, Options{Dev: true})
 	defer ts.shutdown()
-	s := ts.follow("/n.json?notify=true")
-	defer s.Close()
-	s.want("event: keep-alive\ndata: null\n\n")
+	next, again, end := noticesOf(t, ts, socket)
+	defer end()
 	read := func(path string) (v any) {
 		t.Helper()
 		resp := ts.do(call{"GET", path, nil, ""})
@@ -128,16 +161,16 @@ func noticesModel(t *testing.T, r *rand.Rand) {
 	}
 	have := map[string]any{}
 	settle := func() {
-		ts.do(call{"PUT", "/n/last.json", nil, fmt.Sprint(r.Int64())}) // so that there is a notice
-		page := read("/n.json?children=true&limitToFirst=1").(map[string]any)
+		ts.do(call{"PUT", "/n/last.json?ns=test", nil, fmt.Sprint(r.Int64())}) // so that there is a notice
+		page := read("/n.json?ns=test&children=true&limitToFirst=1").(map[string]any)
 		for known := 0.0; known < page["revision"].(float64); {
-			_, data := s.nextEvent()
+			data := next()
 			known = data["revision"].(float64)
 			if data["all"] == true {
-				have, _ = read("/n.json").(map[string]any)
+				have, _ = read("/n.json?ns=test").(map[string]any)
 			}
 			for _, key := range data["children"].([]any) {
-				have[key.(string)] = read("/n/" + key.(string) + ".json")
+				have[key.(string)] = read("/n/" + key.(string) + ".json?ns=test")
 				if have[key.(string)] == nil {
 					delete(have, key.(string))
 				}
@@ -147,21 +180,23 @@ func noticesModel(t *testing.T, r *rand.Rand) {
 	for range 20 {
 		for range r.IntN(12) {
 			key := fmt.Sprint("k", r.IntN(300))
-			switch r.IntN(8) {
+			switch r.IntN(12) {
 			case 0:
-				ts.do(call{"PUT", "/n.json", nil, `{"` + key + `":1}`})
+				ts.do(call{"PUT", "/n.json?ns=test", nil, `{"` + key + `":1}`})
 			case 1:
-				ts.do(call{"PATCH", "/.json", nil, `{"n/` + key + `/a":1,"n/k1":null}`})
+				ts.do(call{"PATCH", "/.json?ns=test", nil, `{"n/` + key + `/a":1,"n/k1":null}`})
 			case 2:
-				ts.do(call{"PUT", "/.settings/rules.json", nil, fmt.Sprintf(`{"rules":{".read":"now > %d",".write":true}}`, r.IntN(1000))})
+				ts.do(call{"PUT", "/.settings/rules.json?ns=test", nil, fmt.Sprintf(`{"rules":{".read":"now > %d",".write":true}}`, r.IntN(1000))})
 			case 3:
-				ts.do(call{"DELETE", "/n/" + key + ".json", nil, ""})
+				ts.do(call{"DELETE", "/n/" + key + ".json?ns=test", nil, ""})
+			case 4:
+				again()
 			default:
-				ts.do(call{"PUT", "/n/" + key + "/b.json", nil, fmt.Sprint(r.IntN(100))})
+				ts.do(call{"PUT", "/n/" + key + "/b.json?ns=test", nil, fmt.Sprint(r.IntN(100))})
 			}
 		}
 		settle()
-		if stored, _ := read("/n.json").(map[string]any); !reflect.DeepEqual(have, stored) {
+		if stored, _ := read("/n.json?ns=test").(map[string]any); !reflect.DeepEqual(have, stored) {
 			t.Fatalf("the client has %v, stored is %v", have, stored)
 		}
 	}

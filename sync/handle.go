@@ -35,7 +35,7 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 		}
 	}
 	switch r.Action {
-	case wire.ActionListen, wire.ActionListenOld:
+	case wire.ActionListen, wire.ActionListenOld, wire.ActionNotices:
 		return s.listen(ctx, r)
 	case wire.ActionUnlisten, wire.ActionUnlistenOld:
 		return s.unlisten(r)
@@ -72,7 +72,7 @@ func (s *Session) handle(ctx context.Context, r wire.Request) error {
 // reads reports whether the answer to an action depends on what is stored.
 func reads(action string) bool {
 	switch action {
-	case wire.ActionListen, wire.ActionListenOld, wire.ActionGet, wire.ActionGetAll, wire.ActionCount, wire.ActionList, wire.ActionExplain:
+	case wire.ActionListen, wire.ActionListenOld, wire.ActionNotices, wire.ActionGet, wire.ActionGetAll, wire.ActionCount, wire.ActionList, wire.ActionExplain:
 		return true
 	}
 	return false

@@ -80,7 +80,12 @@ func TestQuotaListens(t *testing.T) {
 	other.want("a listen of another quota", listenOf("/x", 1, "{}"), "ok")
 	a.want("an end", unlistenOf("/x", 1), "ok")
 	b.want("a listen in its place", listenOf("/x", 1, "{}"), "ok")
-	b.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
+	a.want("one for notices", `{"r":1,"a":"nt","b":{"p":"/x","t":9}}`, "too_big")
+	a.want("another end", unlistenOf("/x", 2), "ok")
+	a.want("one for notices in its place", `{"r":1,"a":"nt","b":{"p":"/x","t":9}}`, "ok")
+	b.want("one too many, again", listenOf("/x", 2, "{}"), "too_big")
+	a.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
+	b.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 2})
 	a.session.Close()
 	b.session.Close()
 	for i := range 3 {

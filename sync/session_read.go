@@ -33,6 +33,7 @@ type viewSpec struct {
 
 	since   string // position up to which the client has the view, "" for none
 	changes bool   // only what happens from now on
+	notify  bool   // only names of children
 
 	compound string // compound hash of what the client has, "" for none
 }
@@ -50,7 +51,7 @@ const hashLength = 28
 
 func readView(r wire.Request) (v viewSpec, err error) {
 	b := r.Body
-	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag, changes: b.Changes}
+	v = viewSpec{id: r.ID, raw: strings.Clone(b.Query), tag: b.Tag, changes: b.Changes, notify: r.Action == wire.ActionNotices}
 	if v.path, err = readPath(b); err != nil {
 		return v, err
 	}
@@ -93,7 +94,7 @@ func (s *Session) listen(ctx context.Context, r wire.Request) error {
 	key := listenKey{v.path, v.tag}
 	s.stop(key)
 	read := v.read(s.as())
-	read.Quota = s.quota
+	read.Quota, read.Notify = s.quota, v.notify
 	path, raw, id := v.path, v.raw, v.id // not v, which holds what is of no use after the first view
 	// The listen counts for its filter, also while its view waits to be sent.
 	l := &listen{key: key, size: len(path.Clean()) + len(raw) + query.Size(v.query)}
@@ -182,7 +183,7 @@ func (s *Session) firstView(l *listen, v viewSpec) [][]byte {
 		data = wire.DataNoIndex
 	}
 	placing.Answered()
-	if !v.changes {
+	if !v.changes && !v.notify {
 		l.Sent(whole)
 	}
 	return append(pushes, wire.AppendOK(nil, v.id, data))
@@ -216,6 +217,9 @@ func (v viewSpec) pushes(l *audience.Listener, p *audience.Placing) (list [][]by
 	switch {
 	case v.changes:
 		return nil, false, l.Begin()
+	case v.notify:
+		notice, err := l.NoticeOfAll()
+		return [][]byte{notice}, false, err
 	case !placed && v.hash == "" && v.compound == "":
 		n, err := l.View()
 		return [][]byte{l.Push(n)}, true, err

@@ -73,7 +73,7 @@ type Read struct {
 	KeysOnly  bool // nothing below the children is answered
 	Childless bool // no children are answered
 	Changes   bool // of a listen: only what happens from now on, and no view first
-	Notify    bool // of an event stream: only the names of children that change from now on
+	Notify    bool // of a listen: only the names of children that change
 }
 
 // Whole is a read of the whole node at p. Over REST it is ordered by key, as it is for a client that

@@ -43,7 +43,11 @@ type Listener struct {
 // NewListener returns a listener that is not attached yet. onRevoke is called with the lock
 // held when the rules no longer allow the listen.
 func (a *Audience) NewListener(r access.Read, out *outbox.Outbox, tag int64, onRevoke func(error)) *Listener {
-	return &Listener{audience: a, out: out, read: r, shown: outbox.View{Tag: tag}, weight: a.weight(r.Path, r.Query), onRevoke: onRevoke}
+	l := &Listener{audience: a, out: out, read: r, shown: outbox.View{Tag: tag}, weight: a.weight(r.Path, r.Query), onRevoke: onRevoke}
+	if r.Notify {
+		l.shown.Notice = new(outbox.Notice)
+	}
+	return l
 }
 
 // Show has the first messages of the listener made by first when it is their turn to be sent.
@@ -177,18 +181,27 @@ func (a *Audience) remove(l *Listener) {
 // and a correct one: the client connects again and gets its view, while a view
 // that is left out would stay wrong.
 func (l *Listener) resync() [][]byte {
-	switch {
-	case l.shown.Notice != nil:
-		return l.noticeOfAll()
-	case l.out.Format() == outbox.EventStream:
+	if l.shown.Notice == nil && l.out.Format() == outbox.EventStream {
 		return l.blocks(l.whole)
 	}
-	n, err := l.View()
+	msg, err := l.all()
 	if err != nil {
 		l.failed(err)
 		return nil
 	}
-	return [][]byte{l.Push(n)}
+	return [][]byte{msg}
+}
+
+// all begins to follow the view, and returns the message that is about all of it.
+func (l *Listener) all() ([]byte, error) {
+	if l.shown.Notice != nil {
+		return l.NoticeOfAll()
+	}
+	n, err := l.View()
+	if err != nil {
+		return nil, err
+	}
+	return l.Push(n), nil
 }
 
 // failed ends a listen whose view cannot be read.

@@ -420,6 +420,9 @@ func (b *Batch) Publish() (told int) {
 				l.out.PushEvent(&l.shown, e.event)
 			}
 		}
+		if e.event != nil {
+			e.event.Told()
+		}
 		told += len(e.group.listeners)
 		if n := len(e.group.listeners); n > 0 && !began.IsZero() {
 			b.host.Watchers.Tell(trace.Operation{Name: trace.OpBroadcast, Took: time.Since(began), Path: e.group.path, Bytes: n * e.size(), Listeners: n, Query: e.group.query})

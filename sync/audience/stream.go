@@ -13,7 +13,7 @@ import (
 
 // Stream starts to follow a view for an event stream. Its first event is the whole view, or
 // what has changed since the event with the id that the client says it has, if it is known. A client
-// that is told names of children alone gets no ids.
+// that is told names of children alone gets no ids. If it sends one, it has missed something.
 func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *outbox.Outbox) (*Listener, error) {
 	l := a.NewListener(r, out, 0, func(why error) {
 		text := "Permission denied"
@@ -24,9 +24,7 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 		out.Shut(ErrCancelled)
 	})
 	l.shown.Children = !r.Plain
-	if r.Notify {
-		l.shown.Notice = new(outbox.Notice)
-	} else {
+	if !r.Notify {
 		l.shown.Marks = a.host.marks(r)
 	}
 	if err := l.Attach(ctx); err != nil {
@@ -36,6 +34,8 @@ func (a *Audience) Stream(ctx context.Context, r access.Read, last string, out *
 	switch {
 	case ok:
 		l.Show(0, func() [][]byte { return l.comeBack(from) })
+	case r.Notify && last != "":
+		l.Show(0, l.resync)
 	case r.Changes, r.Notify:
 		l.Show(0, func() [][]byte { return l.blocks(noView) })
 	default:
@@ -73,19 +73,13 @@ func (l *Listener) KeepAlive() []byte {
 	return l.shown.KeepAlive(l.audience.host.position(revision))
 }
 
-// noticeOfAll returns the notice that any child of the view may have changed. It begins to follow the
-// view again.
-func (l *Listener) noticeOfAll() [][]byte {
-	var revision uint64
-	err := l.look(func(v viewing, _ bool) error {
-		revision = v.tx.Revision()
+// NoticeOfAll begins to follow the view, and returns the notice that any child of it may have changed.
+func (l *Listener) NoticeOfAll() (msg []byte, err error) {
+	err = l.look(func(v viewing, _ bool) error {
+		msg = l.shown.NoticeOfAll(l.out.Format(), v.tx.Revision())
 		return nil
 	})
-	if err != nil {
-		l.failed(err)
-		return nil
-	}
-	return [][]byte{outbox.NoticeOfAll(revision)}
+	return msg, err
 }
 
 // blocks returns the block of an event that f makes of the view; of nil, that there is

@@ -25,6 +25,8 @@ type Event struct {
 	realtime encoding
 	stream   encoding
 	holders  holders
+
+	joined map[*children]*children // by those of a notice, with those of the event; while listeners are told
 }
 
 // A Part is one replacement. The rest of the target is relative to the event's

@@ -181,6 +181,38 @@ func (o *Outbox) Unsent(n int) {
 	}
 }
 
+// overflow drops the waiting events and replaces the first of each view with all of it.
+func (o *Outbox) overflow(c *Counts) {
+	c.Overflows.Add(1)
+	o.replaceEvents(func(*View) bool { return true })
+	if o.bytes > 4*o.max && o.closing == nil {
+		c.Slow.Add(1)
+		o.closing = ErrSlow
+		o.shut.Store(true)
+	}
+}
+
+// replaceEvents drops the waiting events of some views and replaces the first
+// of each with all of it.
+func (o *Outbox) replaceEvents(of func(*View) bool) {
+	o.bytes = 0
+	o.items.Keep(func(it *item) bool {
+		if v := it.view; it.event != nil && of(v) {
+			o.waits.uncount(it, o.allowance)
+			if !v.live {
+				return false
+			}
+			*it = v.whole()
+			it.size = itemOverhead
+		} else if it.isNotice() && of(v) {
+			shorten(o, it)
+		}
+		o.bytes += int(it.size)
+		return true
+	})
+	o.settle()
+}
+
 // isHeldBack reports whether the client is not to be read from.
 func (o *Outbox) isHeldBack() bool {
 	return o.bytes > o.max || o.bytes > KeptUp && o.waits.full

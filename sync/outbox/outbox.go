@@ -89,7 +89,7 @@ type View struct {
 	Whole  func() [][]byte // makes the messages that bring all of it
 	Counts *Counts
 	Marks  *resume.Marks // of an event stream; nil: its events have no ids
-	Notice *Notice       // of an event stream: what its client is told in place of events; nil: events
+	Notice *Notice       // what its client is told in place of events; nil: events
 
 	ended    atomic.Bool
 	live     bool // it is sent events; guarded by the outbox's mu, as are the next three
@@ -117,7 +117,9 @@ func sizeOf(bytes int) int32 { return int32(min(bytes, math.MaxInt32-itemOverhea
 const itemOverhead = 64
 
 // isReady reports whether an item can be sent without waiting or a large copy.
-func (it *item) isReady() bool { return it.make == nil && it.size <= itemOverhead+maxReady }
+func (it *item) isReady() bool {
+	return it.make == nil && it.size <= itemOverhead+maxReady && !(it.isNotice() && it.view.Notice.whole)
+}
 
 // New makes an Outbox that holds about maxBytes, 0 for
 // DefaultBytes. notify is called, from any goroutine, when the outbox is
@@ -199,21 +201,21 @@ func (o *Outbox) PushEvent(v *View, e *Event) {
 		return
 	}
 	wasEmpty := o.items.Len() == 0
-	switch {
-	case v.Notice == nil:
+	if v.Notice != nil {
+		note(o, v, e)
+	} else {
 		o.append(item{view: v, event: e, size: sizeOf(e.size)})
-	case v.Notice.add(v, e):
-		o.append(item{view: v, size: maxNoticeBytes})
 	}
 	if o.bytes > o.max && o.items.Len() > 1 {
 		o.overflow(v.Counts)
 	}
 	full := o.bytes > KeptUp && o.waits.full
+	wakes := wasEmpty && o.items.Len() > 0
 	o.mu.Unlock()
 	if full {
 		o.allowance.relieve() // before the event can be taken
 	}
-	if wasEmpty {
+	if wakes {
 		o.notify()
 	}
 }
@@ -227,9 +229,15 @@ func (o *Outbox) PushWhole(v *View) {
 		return
 	}
 	wasEmpty := o.items.Len() == 0
-	o.append(v.whole())
+	if all := v.whole(); v.Notice == nil {
+		o.append(all)
+	} else {
+		v.Notice.whole = true
+		queueNotice(o, v)
+	}
+	wakes := wasEmpty && o.items.Len() > 0
 	o.mu.Unlock()
-	if wasEmpty {
+	if wakes {
 		o.notify()
 	}
 }
@@ -241,36 +249,6 @@ func (v *View) whole() item {
 	return item{view: v, make: v.Whole}
 }
 
-// overflow drops the waiting events and replaces the first of each view with all of it.
-func (o *Outbox) overflow(c *Counts) {
-	c.Overflows.Add(1)
-	o.replaceEvents(func(*View) bool { return true })
-	if o.bytes > 4*o.max && o.closing == nil {
-		c.Slow.Add(1)
-		o.closing = ErrSlow
-		o.shut.Store(true)
-	}
-}
-
-// replaceEvents drops the waiting events of some views and replaces the first
-// of each with all of it.
-func (o *Outbox) replaceEvents(of func(*View) bool) {
-	o.bytes = 0
-	o.items.Keep(func(it *item) bool {
-		if v := it.view; it.event != nil && of(v) {
-			o.waits.uncount(it, o.allowance)
-			if !v.live {
-				return false
-			}
-			*it = v.whole()
-			it.size = itemOverhead
-		}
-		o.bytes += int(it.size)
-		return true
-	})
-	o.settle()
-}
-
 // Resume lets events through to a view that is about to be made, and
 // sent before what is queued. Clients keep one tree for all listens without a
 // tag, so what is queued for those below is now older than what the view brings
@@ -278,13 +256,15 @@ func (o *Outbox) replaceEvents(of func(*View) bool) {
 // harm: it ends with the state of the view, or the view is sent again (leaveOut).
 func (o *Outbox) Resume(v *View) {
 	o.mu.Lock()
-	v.live, v.told = true, true
-	if v.Tag == 0 && o.format == Realtime {
+	v.live, v.told = true, v.Notice == nil // of what a notice tells, the client keeps nothing
+	if v.told && v.Tag == 0 && o.format == Realtime {
 		o.replaceEvents(func(other *View) bool {
 			return other.Tag == 0 && other != v && v.Path.Contains(other.Path)
 		})
 	}
-	rest(o, v)
+	if v.told {
+		rest(o, v)
+	}
 	o.mu.Unlock()
 }
 
@@ -376,7 +356,7 @@ func (o *Outbox) pop() (item, bool) {
 	return it, true
 }
 
-// next removes the first item. mu is held. A notice is of all that has changed until now.
+// next removes the first item. mu is held.
 func next(o *Outbox) item {
 	it := o.items.Pop()
 	o.bytes -= int(it.size)
@@ -389,8 +369,8 @@ func next(o *Outbox) item {
 	case v.Ended():
 		it.dropped = true
 		leaveOut(o, v)
-	case it.event == nil && it.make == nil:
-		it.message = v.Notice.take()
+	case it.isNotice():
+		v.Notice.take(&it, o.format)
 	}
 	return it
 }

@@ -46,6 +46,14 @@ func TestAppend(t *testing.T) {
 			`{"t":"d","d":{"r":7,"b":{"s":"permission_denied","d":"Permission denied","rule":"/a/.write"}}}`,
 		},
 
+		{
+			"notices", AppendNotices(nil, 7, "/a", "", 3, false),
+			`{"t":"d","d":{"r":7,"a":"nt","b":{"p":"/a","t":3,"chg":1}}}`,
+		}, {
+			"notices of the next connection", AppendNotices(nil, 7, "/a", `{"l":1}`, 3, true),
+			`{"t":"d","d":{"r":7,"a":"nt","b":{"p":"/a","q":{"l":1},"t":3}}}`,
+		},
+
 		{"data", AppendPush(nil, PushData, "a", `{"c":3}`, 0), `{"t":"d","d":{"a":"d","b":{"p":"a","d":{"c":3}}}}`},
 		{"tagged data", AppendPush(nil, PushData, "a", "null", 12), `{"t":"d","d":{"a":"d","b":{"p":"a","d":null,"t":12}}}`},
 		{

@@ -33,7 +33,7 @@ type Body struct {
 	Lookups string // g of bg, raw array, an extension (FeatureGetAll); "" when absent
 	Since   string // since of a listen, an extension (FeaturePositions); "" for no place
 	Placed  bool   // there is a since
-	Changes bool   // chg of a listen, an extension (FeatureChanges): no view first
+	Changes bool   // chg of a listen or of nt, an extension (FeatureChanges): no view first
 	Descend bool   // desc of ls, an extension (FeatureList): from the end of the query to its start
 	Merge   bool   // m of x, an extension (FeatureExplain): the write is a merge
 

@@ -51,6 +51,9 @@ const FeatureChanges = "a"
 // PushPosition.
 const FeaturePositions = "p"
 
+// FeatureNotices in the hello says that there is ActionNotices.
+const FeatureNotices = "k"
+
 // Features are the extensions that the servers of this module announce in their
 // hello (docs/extensions.md).
 var Features = []string{
@@ -66,6 +69,7 @@ var Features = []string{
 	FeatureFilters,
 	FeatureChanges,
 	FeaturePositions,
+	FeatureNotices,
 }
 
 // Types of control messages (protocol §3, §14).
@@ -89,6 +93,7 @@ const (
 	ActionCount           = "cn" // an extension (FeatureCount)
 	ActionExplain         = "x"  // an extension (FeatureExplain)
 	ActionList            = "ls" // an extension (FeatureList)
+	ActionNotices         = "nt" // an extension (FeatureNotices)
 	ActionPut             = "p"
 	ActionMerge           = "m"
 	ActionDisconnectPut   = "o"
@@ -115,6 +120,7 @@ const (
 	PushAppCheckRevoked = "apc"
 	PushSecurityDebug   = "sd"
 	PushPosition        = "at" // an extension (FeaturePositions)
+	PushNotice          = "nt" // an extension (FeatureNotices)
 )
 
 // Statuses of responses (protocol §13). A client turns one that it does not

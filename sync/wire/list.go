@@ -13,3 +13,13 @@ func AppendList(dst []byte, id int64, path, query string, descending bool) []byt
 func AppendListenChanges(dst []byte, id int64, path, query string, tag int64) []byte {
 	return append(appendView(dst, id, ActionListen, path, query, tag), `,"h":"","chg":1}}}`...)
 }
+
+// AppendNotices appends the request for notices of the children that change (FeatureNotices), and first for
+// one of all that may have been missed. It needs a tag.
+func AppendNotices(dst []byte, id int64, path, query string, tag int64, missed bool) []byte {
+	dst = appendView(dst, id, ActionNotices, path, query, tag)
+	if !missed {
+		dst = append(dst, `,"chg":1`...)
+	}
+	return append(dst, `}}}`...)
+}

@@ -457,7 +457,7 @@ export class Connection implements Link {
     if (missing) return soon(() => answered(missing))
     const since = this.positions.of(subscription, this.features.includes('p'))
     const h = hashNode(subscription.again(!!since).node)
-    this.request('q', { ...name, h, since, chg: subscription.chg?.() }, answered)
+    this.request(subscription.action ?? 'q', { ...name, h, since, chg: subscription.chg?.() }, answered)
   }
 
   /** Ends the listen unless the answer is "ok". */
@@ -489,7 +489,7 @@ export class Connection implements Link {
   }
 
   private push(action: string, body: any): void {
-    if (action === 'd' || action === 'm') {
+    if (/^(d|m|nt)$/.test(action)) {
       this.handler.push(parsePath(body.p), body.d, action === 'm', body.t)
     } else if (action === 'c' && !this.leaving) {
       const id = body.q ? body.q.map(queryId).join('$') : 'default'

@@ -53,7 +53,9 @@ export interface Subscription {
    */
   again(resumes: boolean): Cache
   done(status: string, error?: Error): Event[]
-  /** Of a listen for changes: 1 while it has missed none, and so needs no view first. */
+  /** What asks for it; undefined for "q". */
+  readonly action?: 'q' | 'nt'
+  /** Of a listen for changes or notices: 1 while it has missed none, and so needs no view first. */
   chg?(): 1 | undefined
   /** Of a listen that not every server understands: it would answer with something else. */
   readonly lacks?: Lacks

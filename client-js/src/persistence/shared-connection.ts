@@ -146,10 +146,11 @@ export class SharedConnection {
     const { r, a, b } = request
     const signIn = signsIn(a)
     if (signIn && !this.isAlone(client)) client.held = []
-    if (a === 'q') b.t = this.tagFor(client, b)
+    const listens = a === 'q' || a === 'nt'
+    if (listens) b.t = this.tagFor(client, b)
     else if (a === 'n') b.t = this.untag(client, b)
     else if (a[0] === 'o') this.plans.note(client, a, b)
-    this.sent.set(this.request(a, b), { client, r, signIn, listen: a === 'q' ? b.t : undefined })
+    this.sent.set(this.request(a, b), { client, r, signIn, listen: listens ? b.t : undefined })
     if (a === 'oc') this.plan(client, [b.p])
   }
 

@@ -258,7 +258,7 @@ export class SavedViews implements Link {
   }
 }
 
-// A listen for changes has no view.
+// A listen for changes or notices has no view.
 const isChanged = ({ saved, subscription }: Live): boolean =>
   !subscription.chg && subscription.cached().node !== saved
 

@@ -85,7 +85,7 @@ function encode(body: unknown): string {
   }
 }
 
-const extensions = ['where', 'changes', 'children', 'readable']
+const extensions = ['where', 'changes', 'notify', 'children', 'readable']
 
 // What the functions of this package call the requests.
 const names: Record<string, string> = { GET: 'get', PUT: 'set', PATCH: 'update', POST: 'getAll' }

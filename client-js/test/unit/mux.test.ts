@@ -90,6 +90,19 @@ test('pushes go to who listens, with its own tag', () => {
   expect(upper.requests('n')[0].b.t).toBe(second.b.t)
 })
 
+test('notices go to who listens for them, until its end', () => {
+  const [one, other] = two()
+  for (const tab of [one, other]) tab.send('nt', { p: '/a', t: 1, chg: 1 })
+  const [first, second] = upper.requests('nt')
+  expect(first.b.t).not.toBe(second.b.t)
+  const d = { revision: 1, children: ['x'], all: false }
+  upper.push('nt', { p: 'a', d, t: second.b.t })
+  expect([one.got, other.got]).toEqual([[], [{ a: 'nt', b: { p: 'a', d, t: 1 } }]])
+  other.send('n', { p: '/a', t: 1 })
+  mux.close('one')
+  expect(upper.requests('n').map(({ b }) => b.t)).toEqual([second.b.t, first.b.t])
+})
+
 test('a tab that goes stops listening, and its plans are carried out', () => {
   const [one, other] = two()
   one.send('o', { p: '/online/one', d: false })

@@ -1,4 +1,4 @@
-// Filters, changes without a view, pages of children and readable children, at the real server.
+// Filters, changes without a view, notices, pages of children and readable children, at the real server.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as live from '../../src/index.js'
@@ -34,8 +34,8 @@ const shows = (f: () => string, text: string) => vi.waitFor(() => expect(f()).to
 const put = (path: string, value: unknown) => server.rest(ns, 'PUT', path, value)
 
 for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown as typeof live })) {
-  const { get, getAll, getCount, limitToFirst, limitToLast, onChanges, onValue, orderByKey, orderByValue } =
-    api
+  const { get, getAll, getCount, limitToFirst, limitToLast, onChanges, onNotices } = api
+  const { onValue, orderByKey, orderByValue } = api
   const { getPage, pages, query, ref, startAt, update, where } = api
   const open = () => api.getDatabase({ databaseURL: server.url(ns) })
 
@@ -130,6 +130,59 @@ for (const [name, api] of Object.entries({ realtime: live, rest: rest as unknown
       await shows(() => ended, 'PERMISSION_DENIED')
     })
 
+    test('notices name the children that change', async () => {
+      const db = open()
+      const list = ref(db, 'list')
+      const all: live.Notice[] = []
+      const stop = await onNotices(list, notice => void all.push(notice))
+      const big = new Set<string>()
+      const stopToo = await onNotices(query(list, where('data.val() > 50')), notice => {
+        for (const key of notice.children) big.add(key)
+      })
+      const changes: unknown[] = []
+      const stopLast = await onChanges(list, s => void changes.push(s.ref.key)) // another matter
+      const told = () => [...new Set(all.flatMap(({ children }) => children))].join()
+      await update(list, { b: 2, 'd/x': 99 })
+      await put('/list/a', null)
+      await put('/list/e', 51)
+      await shows(told, 'b,d,a,e')
+      await shows(() => [...big].join(), 'e')
+      await shows(() => changes.join(), 'b,x,a,e')
+      expect(all.map(({ all }) => all)).not.toContain(true)
+      const revisions = all.map(({ revision }) => revision)
+      expect(revisions).toEqual([...revisions].sort((a, b) => a - b))
+      expect((await getPage(list)).revision).toBe(revisions.at(-1))
+      await put('/list', 7)
+      await vi.waitFor(() => expect(all.at(-1)).toMatchObject({ children: [], all: true }), 60_000)
+      for (const end of [stop, stopToo, stopLast]) end()
+      const before = all.length
+      await put('/list/f', 52)
+      await get(ref(open(), 'list/f'))
+      expect(all.length).toBe(before)
+    })
+
+    test('notices end with a denial', async () => {
+      const db = open()
+      await expect(onNotices(ref(db, 'closed'), () => {})).rejects.toMatchObject({
+        code: 'PERMISSION_DENIED'
+      })
+      await expect(onNotices(query(ref(db, 'list'), where('data.x')), () => {})).rejects.toMatchObject({
+        code: 'INVALID_PARAMETERS'
+      })
+      expect(() => onNotices(ref(db, 'list'), 7 as any)).toThrow('callback')
+      let ended = ''
+      const seen: string[] = []
+      await onNotices(
+        ref(db, 'list'),
+        ({ children }) => void seen.push(...children),
+        error => void (ended = (error as any).code)
+      )
+      await put('/list/a', 5)
+      await shows(() => seen.join(), 'a')
+      await put('/shut', true)
+      await shows(() => ended, 'PERMISSION_DENIED')
+    })
+
     test('pages describe children', async () => {
       const long = 'é'.repeat(130)
       await put('/list', { a: { x: 1, y: 2 }, b: long, c: true, d: { '.value': 7, '.priority': 2 } })
@@ -204,6 +257,22 @@ test('readable children, where the location may not be read', async () => {
   expect(found.slice(0, 2)).toEqual(['r100', { public: true }])
 })
 
+test('after a lost connection, there is a notice of all', async () => {
+  const db = live.getDatabase({ databaseURL: server.url(ns) })
+  const seen: live.Notice[] = []
+  await live.onNotices(live.ref(db, 'list'), notice => void seen.push(notice))
+  live.goOffline(db)
+  await put('/list/a', 5)
+  live.goOnline(db)
+  await vi.waitFor(
+    () => expect(seen).toEqual([{ revision: expect.any(Number), children: [], all: true }]),
+    60_000
+  )
+  await put('/list/b', 6)
+  await vi.waitFor(() => expect(seen.at(-1)).toMatchObject({ children: ['b'], all: false }), 60_000)
+  live.deleteDatabase(db)
+})
+
 describe('a server without the extensions', () => {
   test('is sent nothing over the realtime protocol', async () => {
     FakeSocket.all.length = 0
@@ -219,6 +288,8 @@ describe('a server without the extensions', () => {
       live.explain(filtered),
       live.onChanges(list, () => {}),
       live.onChanges(filtered, () => {}),
+      live.onNotices(list, () => {}),
+      live.onNotices(filtered, () => {}),
       live.getPage(list),
       live.getPage(filtered)
     ].map(answer => expect(answer).rejects.toMatchObject(unsupported))
@@ -240,6 +311,7 @@ describe('a server without the extensions', () => {
       rest.getAll(db, [list, filtered]),
       rest.getCount(filtered),
       rest.onChanges(list, () => {}),
+      rest.onNotices(list, () => {}),
       new Promise((_, reject) => rest.onValue(filtered, () => {}, reject)),
       rest.getPage(list),
       first(rest.readable(list)),

@@ -317,6 +317,30 @@ describe('a callback that throws', () => {
   )
 })
 
+test('notices of a stream that is opened again begin with one of all', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  const ids: unknown[] = []
+  answers.noted = answer => {
+    ids.push(answer.req.headers['last-event-id'])
+    answer.setHeader('content-type', 'text/event-stream')
+    answer.setHeader('x-dogwood-extensions', 'notify')
+    const first =
+      ids.length === 1 ? 'keep-alive\ndata: null' : 'notify\ndata: {"revision":7,"children":[],"all":true}'
+    answer.write(`event: ${first}\n\n`)
+    if (ids.length === 1) answer.end('event: notify\ndata: {"revision":3,"children":["a"],"all":false}\n\n')
+  }
+  const seen: rest.Notice[] = []
+  const stop = await rest.onNotices(rest.ref(open('noted'), 'a'), notice => void seen.push(notice))
+  await expect.poll(() => seen.length).toBe(2)
+  stop()
+  expect(ids).toEqual([undefined, 'again'])
+  expect(seen).toEqual([
+    { revision: 3, children: ['a'], all: false },
+    { revision: 7, children: [], all: true }
+  ])
+  vi.restoreAllMocks()
+})
+
 test('a connection is used for one request after the other', async () => {
   const sockets = new Set()
   answers.whole = answer => {
