@@ -341,6 +341,42 @@ func (w *Write) stands(answer error) (known bool) {
 	return answer == nil
 }
 
+// unshelve makes the operations on the shelf late ones. It is the committer's.
+func unshelve(d *core) {
+	for _, t := range d.shelf {
+		left := t.(*disconnectTask)
+		if known := left.write.stands(d.asked[left.proof]); !known {
+			endPart(left.session) // it stays on record
+			continue
+		}
+		left.session.late++
+		d.late = append(d.late, t)
+	}
+	d.shelf, d.asked = nil, nil
+}
+
+// askAgain asks about the credentials of the operations on the shelf, which may have been revoked since, if a text
+// may be about to replace one that is refused. The committer does not ask: that may block. Those that come to the shelf
+// meanwhile have just been asked about.
+func askAgain(ctx context.Context, d *core) error {
+	if d.rules.Load().Refused() == nil && d.data.Load().Document().Refused() == nil {
+		return nil
+	}
+	var shelf []task // what it has is not changed
+	if err := d.do(ctx, &call{f: func(b *batch) error { shelf = b.db.shelf; return nil }}); err != nil {
+		return err
+	}
+	asked := make(map[string]error)
+	for _, t := range shelf {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		left := t.(*disconnectTask)
+		_ = askRevoked(left.session, left.proof, asked)
+	}
+	return d.do(ctx, &call{f: func(b *batch) error { b.db.asked = asked; return nil }})
+}
+
 // leave has an operation carried out. If it is large it is prepared, as other writes are;
 // or else, and where that fails, it is one task. failed has the worst error.
 func (wr *writer) leave(s *Session, w Write, proof string, failed chan error) error {

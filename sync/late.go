@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -77,42 +76,6 @@ func (c *committer) commitLate(queued bool) {
 		return
 	}
 	c.putBack(late)
-}
-
-// unshelve makes the operations on the shelf late ones. It is the committer's.
-func unshelve(d *core) {
-	for _, t := range d.shelf {
-		left := t.(*disconnectTask)
-		if known := left.write.stands(d.asked[left.proof]); !known {
-			endPart(left.session) // it stays on record
-			continue
-		}
-		left.session.late++
-		d.late = append(d.late, t)
-	}
-	d.shelf, d.asked = nil, nil
-}
-
-// askAgain asks about the credentials of the operations on the shelf, which may have been revoked since, if a text
-// may be about to replace one that is refused. The committer does not ask: that may block. Those that come to the shelf
-// meanwhile have just been asked about.
-func askAgain(ctx context.Context, d *core) error {
-	if d.rules.Load().Refused() == nil && d.data.Load().Document().Refused() == nil {
-		return nil
-	}
-	var shelf []task // what it has is not changed
-	if err := d.do(ctx, &call{f: func(b *batch) error { shelf = b.db.shelf; return nil }}); err != nil {
-		return err
-	}
-	asked := make(map[string]error)
-	for _, t := range shelf {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		left := t.(*disconnectTask)
-		_ = askRevoked(left.session, left.proof, asked)
-	}
-	return d.do(ctx, &call{f: func(b *batch) error { b.db.asked = asked; return nil }})
 }
 
 // putBack has late operations of sessions take their turns.
