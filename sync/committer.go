@@ -66,7 +66,7 @@ func (c *committer) commitLoop() {
 	pause := time.Duration(0)
 	for since := 1; ; since++ { // batches since the last step
 		switch {
-		case c.reviews:
+		case c.reviews || c.db.hurry:
 			pause = 0
 		case !c.db.work && len(c.db.late) > 0:
 			pause = probeEvery

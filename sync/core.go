@@ -44,11 +44,12 @@ type core struct {
 	audience *audience.Audience
 	hashes   fingerprint.Cache // the lock of the audience guards it
 
-	work  bool   // there may be something to reclaim or to build; the committer's
-	late  []task // see retry; the committer's
-	shelf []task // late operations that wait for a text that this version accepts; the committer's
-	hurry bool   // late operations are to be tried at once, those on the shelf too; the committer's
-	due   int64  // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
+	work  bool             // there may be something to reclaim or to build; the committer's
+	late  []task           // see retry; the committer's
+	shelf []task           // late operations that wait for a text that this version accepts; the committer's
+	hurry bool             // late operations are to be tried at once, those on the shelf too; the committer's
+	asked map[string]error // see askAgain; the committer's
+	due   int64            // when a node of declared data may expire, in milliseconds since 1970; 0: never; the committer's
 
 	sweep declared.Sweep // of timers whose nodes are gone; the committer's
 

@@ -187,6 +187,7 @@ type disconnectTask struct {
 	writeTask
 	retry
 	session *Session
+	proof   string      // of the credential that it was left with
 	done    func(error) // called after the first try
 }
 
@@ -272,17 +273,13 @@ func (wr *writer) runDisconnect(s *Session) error {
 	defer endPart(s)
 	failed := make(chan error, 1) // the worst error so far
 	failed <- nil
-	isRevoked := askRevoked(s)
+	asked := make(map[string]error)
 	for _, o := range s.pending.Operations() {
-		revoked, err := isRevoked(o.Proof())
-		if err != nil {
-			continue // to carry it out could be wrong, and so could be to drop it
-		}
 		w := s.writeOf(o)
-		if revoked {
-			w.Update = nil // so its records go, and nothing is written
+		if known := w.stands(askRevoked(s, o.Proof(), asked)); !known {
+			continue
 		}
-		if err := wr.leave(s, w, failed); errors.Is(err, fault.ErrClosed) {
+		if err := wr.leave(s, w, o.Proof(), failed); errors.Is(err, fault.ErrClosed) {
 			break
 		}
 	}
@@ -311,32 +308,78 @@ func worse(a, b error) error {
 	return a
 }
 
-// askRevoked returns a function that asks Options.Revoked, once about each credential.
-func askRevoked(s *Session) func(proof string) (bool, error) {
-	type result struct {
-		revoked bool
-		err     error
+// errRevoked says that the credential was revoked that an operation was left with.
+var errRevoked = errors.New("the credential was revoked")
+
+// askRevoked asks Options.Revoked about a credential, once: asked has the answers. They are nil, errRevoked, or
+// that it is not known.
+func askRevoked(s *Session, proof string, asked map[string]error) error {
+	ask := s.db.options.Revoked
+	if proof == "" || ask == nil {
+		return nil
 	}
-	known := make(map[string]result)
-	return func(proof string) (bool, error) {
-		ask := s.db.options.Revoked
-		if proof == "" || ask == nil {
-			return false, nil
-		}
-		r, asked := known[proof]
-		if !asked {
-			if r.revoked, r.err = ask(proof); r.err != nil {
-				s.db.log.Error("onDisconnect operations stay on record until the next start: it is not known whether their credential was revoked", "connection", s.name, "err", r.err)
-			}
-			known[proof] = r
-		}
-		return r.revoked, r.err
+	if answer, ok := asked[proof]; ok {
+		return answer
 	}
+	revoked, err := ask(proof)
+	if err != nil {
+		s.db.log.Error("onDisconnect operations stay on record until the next start: it is not known whether their credential was revoked", "connection", s.name, "err", err)
+	} else if revoked {
+		err = errRevoked
+	}
+	asked[proof] = err
+	return err
+}
+
+// stands has the write of an operation be what an answer of askRevoked leaves of it. If the answer is not known, to
+// carry it out could be wrong, and so could be to drop it.
+func (w *Write) stands(answer error) (known bool) {
+	if errors.Is(answer, errRevoked) {
+		w.Update = nil // so its records go, and nothing is written
+		return true
+	}
+	return answer == nil
+}
+
+// unshelve makes the operations on the shelf late ones. It is the committer's.
+func unshelve(d *core) {
+	for _, t := range d.shelf {
+		left := t.(*disconnectTask)
+		if known := left.write.stands(d.asked[left.proof]); !known {
+			endPart(left.session) // it stays on record
+			continue
+		}
+		left.session.late++
+		d.late = append(d.late, t)
+	}
+	d.shelf, d.asked = nil, nil
+}
+
+// askAgain asks about the credentials of the operations on the shelf, which may have been revoked since, if a text
+// may be about to replace one that is refused. The committer does not ask: that may block. Those that come to the shelf
+// meanwhile have just been asked about.
+func askAgain(ctx context.Context, d *core) error {
+	if d.rules.Load().Refused() == nil && d.data.Load().Document().Refused() == nil {
+		return nil
+	}
+	var shelf []task // what it has is not changed
+	if err := d.do(ctx, &call{f: func(b *batch) error { shelf = b.db.shelf; return nil }}); err != nil {
+		return err
+	}
+	asked := make(map[string]error)
+	for _, t := range shelf {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		left := t.(*disconnectTask)
+		_ = askRevoked(left.session, left.proof, asked)
+	}
+	return d.do(ctx, &call{f: func(b *batch) error { b.db.asked = asked; return nil }})
 }
 
 // leave has an operation carried out. If it is large it is prepared, as other writes are;
 // or else, and where that fails, it is one task. failed has the worst error.
-func (wr *writer) leave(s *Session, w Write, failed chan error) error {
+func (wr *writer) leave(s *Session, w Write, proof string, failed chan error) error {
 	ctx := context.Background() // does not end: only closing the database ends this
 	if s.out != nil {
 		w.Turn = s.out.Readers()
@@ -348,7 +391,7 @@ func (wr *writer) leave(s *Session, w Write, failed chan error) error {
 		}
 	}
 	_ = s.waitAcked(ctx, maxUnacked-1)
-	t := &disconnectTask{writeTask: writeTask{write: w}, session: s}
+	t := &disconnectTask{writeTask: writeTask{write: w}, session: s, proof: proof}
 	size := int(t.size())
 	s.begin(size)
 	t.done = func(err error) {

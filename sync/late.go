@@ -55,10 +55,7 @@ func (r *retry) again(d *core, t task, err error) bool {
 func (c *committer) commitLate(queued bool) {
 	first := queued && c.db.stats.failing.Load() || c.db.hurry
 	if c.db.hurry {
-		for _, t := range c.db.shelf {
-			t.(*disconnectTask).session.late++
-		}
-		c.db.late, c.db.shelf = append(c.db.late, c.db.shelf...), nil
+		unshelve(c.db)
 	}
 	c.db.hurry = false
 	if len(c.db.late) == 0 || !first && time.Since(c.lateTried) < probeEvery {

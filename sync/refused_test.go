@@ -261,7 +261,8 @@ func TestRefusedRulesOrder(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			changed, written := make(chan error, 1), make(chan error, 1)
-			go func() { changed <- db.SetRules(ctx, parseRules(t, `{"rules":{".read":true,".write":true}}`)) }()
+			open := &rulesTask{change: versions.Change{Rules: parseRules(t, `{"rules":{".read":true,".write":true}}`)}}
+			go func() { changed <- db.do(ctx, open) }() // as ChangeRules does when it has asked about credentials
 			queued(db, 1)
 			if gone {
 				cancel()

@@ -65,6 +65,9 @@ var ErrRulesChanged = errors.New("the rules have changed")
 // longer allow. It returns the version that it made, which is the last one if
 // that has the same text. Errors: ErrRulesChanged and those of Write.
 func (d *Database) ChangeRules(ctx context.Context, c versions.Change) (versions.Version, error) {
+	if err := askAgain(ctx, d.core); err != nil {
+		return versions.Version{}, err
+	}
 	t := &rulesTask{change: c}
 	if err := d.do(ctx, t); err != nil {
 		return versions.Version{}, err
@@ -188,6 +191,9 @@ func (wr *writer) ChangeData(ctx context.Context, c versions.DataChange) (v vers
 		return err
 	})
 	if err != nil {
+		return v, err
+	}
+	if err := askAgain(ctx, wr.db); err != nil {
 		return v, err
 	}
 	err = wr.db.do(ctx, &call{bytes: len(c.Document.Source()), f: func(b *batch) error {

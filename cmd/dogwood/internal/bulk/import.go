@@ -178,7 +178,12 @@ func (c *Import) importHere(ctx context.Context, path tree.Path, ns string, r io
 	if err := l.Read(ctx, r); err != nil {
 		return errors.Join(err, l.Abort())
 	}
-	err = s.Update(func(tx *store.Tx) error {
+	return link(s, l, path)
+}
+
+// link puts what a load has read in its place, or ends the load.
+func link(s *store.Store, l *store.Load, path tree.Path) error {
+	err := s.Update(func(tx *store.Tx) error {
 		data, err := declared.Load(tx)
 		if err != nil {
 			return err
