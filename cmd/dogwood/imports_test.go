@@ -94,7 +94,7 @@ var layers = map[string][]string{
 	"sdk-go/models/internal/modeltest": {"sdk-go", "sdk-go/embed", "server/servertest"},
 	"server":                           {"derive", "sync/declared", "sync/echo", "sync/query", "limit", "tree", "rules", "rules/coverage", "rules/explain", "sync", "sync/outbox", "sync/histogram", "sync/wire", "server/auth", "server/bookmark", "server/dropped", "server/front", "server/metrics", "server/observe", "server/peer", "server/profiles", "server/realtime", "server/space", "server/telemetry", "tree/piecewise", "tree/store", "tree/store/dirlock", "tree/store/durable", "tree/store/logged", "sync/fault", "sync/versions"},
 	"demo":                             {"rules", "rules/explain"},
-	"server/observe":                   {"rules", "rules/explain", "server/auth", "server/metrics", "sync", "sync/outbox", "sync/histogram", "tree", "sync/fault", "sync/trace"},
+	"server/observe":                   {"rules", "rules/explain", "server/auth", "server/metrics", "sync", "sync/declared", "sync/outbox", "sync/histogram", "tree", "sync/fault", "sync/trace"},
 	"server/peer":                      {"limit", "server/metrics", "sync/outbox", "sync/fault", "sync/quota"},
 	"server/profiles":                  {},
 	"server/realtime":                  {"limit", "server/auth", "server/metrics", "server/observe", "server/peer", "server/realtime/parking", "sync", "sync/outbox", "sync/wire", "tree/piecewise", "internal/fifo", "internal/processors", "sync/fault"},
