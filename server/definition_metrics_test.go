@@ -3,12 +3,51 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/sync/declared"
 )
+
+// TestTopDefinitions: views tell what each definition did since the last time, the most costly ones first, and
+// nothing of those that no write touched.
+func TestTopDefinitions(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, DefaultNamespace: "a"})
+	put := func(path, body string) {
+		t.Helper()
+		ts.record(call{http.MethodPut, path + ".json", bearer("owner"), body}, 200)
+	}
+	put("/.settings/data", `{"format": "dogwood-data/1", "define": {
+		"sizes": {"count": "/groups/$g/members/$u", "to": "/sizes/$g"},
+		"long": {"map": "/groups/$g/name", "to": "/names/{data.val().length}/$g"},
+		"idle": {"count": "/idle/$i/$j", "to": "/idles/$i"}}}`)
+	put("/groups/g", `{"members": {"u1": true}}`)
+	view := observe.NewView(ts.viewed())
+	defer view.Close()
+	if first := view.Next(); len(first.Definitions) != 0 {
+		t.Errorf("the first has rates: %+v", first.Definitions)
+	}
+	put("/groups/g/members", `{"u1": true, "u2": true, "u3": true}`)
+	put("/groups/h", `{"members": {"u1": true}, "name": 5}`) // a number has no length
+	top := view.Next()
+	got := make(map[string][3]int)
+	for i, d := range top.Definitions {
+		per := func(rate float64) int { return int(rate*top.Interval + 0.5) }
+		got[d.Namespace+" "+d.Definition] = [3]int{per(d.Touches), per(d.Writes), per(d.Skipped)}
+		if d.Share <= 0 || i > 0 && d.Share > top.Definitions[i-1].Share {
+			t.Errorf("shares: %+v", top.Definitions)
+		}
+	}
+	if want := map[string][3]int{"a sizes": {2, 2, 0}, "a long": {1, 0, 1}}; !maps.Equal(got, want) {
+		t.Errorf("touches, writes and skipped: %v, want %v", got, want)
+	}
+	if again := view.Next(); len(again.Definitions) != 0 {
+		t.Errorf("without writes: %+v", again.Definitions)
+	}
+}
 
 // TestDefinitionMetrics: metrics and the status tell what each definition has done, also those of a
 // database that was closed in between, and nothing of writes that were refused.

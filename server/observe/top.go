@@ -7,6 +7,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/server/metrics"
 	dsync "github.com/dogwooddb/dogwood/sync"
+	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/histogram"
 	"github.com/dogwooddb/dogwood/sync/trace"
 )
@@ -30,6 +31,8 @@ type Top struct {
 	Log         TopLog         `json:"log"`
 	Slow        []SlowClient   `json:"slow"` // those with the longest queues
 	Paths       []HotPath      `json:"paths"`
+
+	Definitions []TopDefinition `json:"definitions"` // of data documents: those that cost the most
 }
 
 // TopConnections are those that are open.
@@ -107,6 +110,8 @@ type topCounts struct {
 	requests uint64
 	refused  uint64
 	in, out  uint64
+
+	activities map[string]map[string]declared.Activity // of definitions, of the databases that are open
 }
 
 // Close ends that the view is told of operations.
@@ -169,6 +174,7 @@ func (v *View) Next() Top {
 		top.Rates = now.since(v.last, top.Interval)
 	}
 	top.Paths = v.hot.tick(top.Interval)
+	top.Definitions = now.definitions(v.last, top.Interval)
 	v.last = now
 	return top
 }
@@ -180,8 +186,10 @@ func (v *View) count() (c topCounts, databases int) {
 		in, out := traffic.Bytes()
 		c.in, c.out = c.in+in, c.out+out
 	}
-	for range v.of.Opened {
+	c.activities = make(map[string]map[string]declared.Activity)
+	for ns, db := range v.of.Opened {
 		databases++
+		c.activities[ns] = db.Stats().Definitions
 	}
 	c.stats, c.timings = v.of.Totals()
 	c.log = v.of.Log()

@@ -30,6 +30,10 @@ func writeTopLines(w io.Writer, v observe.Top) error {
 	for _, p := range v.Paths {
 		fmt.Fprintf(&b, "%s path %s %s writes/s %.1f reads/s %.1f events/s %.1f\n", at, console.Printable(p.Namespace), console.Printable(p.Path), p.Writes, p.Reads, p.Events)
 	}
+	for _, d := range v.Definitions {
+		fmt.Fprintf(&b, "%s definition %s writes/s %.1f touches/s %.1f skipped/s %.1f share %.2f%%\n",
+			at, console.Printable(d.Namespace+" "+d.Definition), d.Writes, d.Touches, d.Skipped, 100*d.Share)
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -85,6 +89,13 @@ func topPage(title string, v observe.Top) []byte {
 		fmt.Fprintf(t, "\nWRITES/S\tREADS/S\tLISTENS/S\tEVENTS/S\tBYTES/S\tPATH\n")
 		for _, p := range v.Paths {
 			fmt.Fprintf(t, "%.1f\t%.1f\t%.1f\t%.1f\t%s\t%s\n", p.Writes, p.Reads, p.Listens, p.Events, console.FormatBytes(int64(p.Bytes)), console.Printable(p.Namespace+":"+p.Path))
+		}
+	}
+	t.Flush()
+	if len(v.Definitions) > 0 {
+		fmt.Fprintf(t, "\nWRITES/S\tTOUCHES/S\tSKIPPED/S\tSHARE\tDEFINITION\n")
+		for _, d := range v.Definitions {
+			fmt.Fprintf(t, "%.1f\t%.1f\t%.1f\t%.2f%%\t%s\n", d.Writes, d.Touches, d.Skipped, 100*d.Share, console.Printable(d.Namespace+":"+d.Definition))
 		}
 	}
 	t.Flush()

@@ -24,6 +24,7 @@ var aSecond = observe.Top{
 	Log:         observe.TopLog{Bytes: 16 << 20, Segments: 1, Unapplied: 4100, Oldest: 2.5},
 	Slow:        []observe.SlowClient{{Connection: "c7", Remote: "10.0.0.1:5", Namespace: "shop", Transport: "websocket", Bytes: 4096, Messages: 12}},
 	Paths:       []observe.HotPath{{Namespace: "shop", Path: "/a/\x1b[31m\u202ex", Writes: 12.4}},
+	Definitions: []observe.TopDefinition{{Namespace: "shop", Definition: "sizes", Touches: 12, Writes: 3.4, Share: 0.0123}},
 }
 
 func TestTopLines(t *testing.T) {
@@ -37,6 +38,7 @@ func TestTopLines(t *testing.T) {
 2023-11-14T22:13:20Z log 16.8 MB segments 1 sync p99 - unapplied 4.1 kB oldest 2.5s
 2023-11-14T22:13:20Z slow c7 10.0.0.1:5 shop websocket 4.1 kB in 12
 2023-11-14T22:13:20Z path shop /a/\u001b[31m\u202ex writes/s 12.4 reads/s 0.0 events/s 0.0
+2023-11-14T22:13:20Z definition shop sizes writes/s 3.4 touches/s 12.0 skipped/s 0.0 share 1.23%
 `
 	if got := b.String(); got != want {
 		t.Errorf("lines:\n%s\nwant:\n%s", got, want)
@@ -57,7 +59,7 @@ func TestDrawTop(t *testing.T) {
 	if lines := strings.Count(page, "\n"); strings.Count(page, "\x1b[K\n") != lines || !strings.HasPrefix(page, "\x1b[H") || !strings.HasSuffix(page, "\x1b[J") {
 		t.Errorf("page %q", page)
 	}
-	for _, want := range []string{"3 WebSocket, 1 long poll", "listens  7", "12 writes, 5 reads", "p99 45ms", "c7", "4.1 kB", "shop:/a/"} {
+	for _, want := range []string{"3 WebSocket, 1 long poll", "listens  7", "12 writes, 5 reads", "p99 45ms", "c7", "4.1 kB", "shop:/a/", "1.23%", "shop:sizes"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
