@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tailscale/hujson"
@@ -17,7 +18,7 @@ import (
 
 const maxErrors = 100
 
-var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`) })
 
 // later are the kinds that the format has and this version does not.
 var later = []string{"spread", "hook", "land", "history", "tier"}
@@ -121,7 +122,7 @@ func (p *parser) definition(m *hujson.ObjectMember) {
 	name, _ := jsonc.Str(&m.Name)
 	p.current = name
 	defer func() { p.current = "" }()
-	if len(name) > 64 || !validName.MatchString(name) {
+	if len(name) > 64 || !validName().MatchString(name) {
 		p.fail(m.Name.StartOffset, "a name is a letter and then up to 63 letters, digits and _")
 		return
 	}

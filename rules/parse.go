@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 
@@ -356,11 +357,12 @@ func (b *builder) limit(v *hujson.Value) *Limit {
 }
 
 var (
-	open   = standard(`{"rules":{".read":true,".write":true}}`, false)
-	locked = standard(`{"rules":{".read":false,".write":false}}`, true)
+	open   = sync.OnceValue(func() *Ruleset { return standard(`{"rules":{".read":true,".write":true}}`, false) })
+	locked = sync.OnceValue(func() *Ruleset { return standard(`{"rules":{".read":false,".write":false}}`, true) })
 )
 
-// standard returns the rules of a server that was given none.
+// standard returns the rules of a server that was given none. They are compiled when they are
+// first needed: each start of the program, also as a client, would wait for it.
 func standard(src string, enforced bool) *Ruleset {
 	r, err := Parse(src)
 	if err != nil {
@@ -372,8 +374,8 @@ func standard(src string, enforced bool) *Ruleset {
 
 // Open returns the rules of a development server that was given none: every caller
 // may read and write everything.
-func Open() *Ruleset { return open }
+func Open() *Ruleset { return open() }
 
 // Locked returns the rules of a production server that was given none: no caller may
 // read or write anything.
-func Locked() *Ruleset { return locked }
+func Locked() *Ruleset { return locked() }

@@ -22,7 +22,7 @@ import (
 // sends it, or ask for what costs little, as fast as it is answered.
 
 // pollStart finds the id and the password in the answer that begins a session.
-var pollStart = regexp.MustCompile(`\("start","(\w+)","(\w+)"\)`)
+var pollStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\("start","(\w+)","(\w+)"\)`) })
 
 // Pieces of the attack long-poll-pieces. A message of that many is below the bound of 16 MiB.
 const (
@@ -38,7 +38,7 @@ func sendPieces(ctx context.Context, by *attacker, _ int) error {
 	if err != nil {
 		return err
 	}
-	session := pollStart.FindSubmatch(answer)
+	session := pollStart().FindSubmatch(answer)
 	if session == nil {
 		return fmt.Errorf("no session in %.100q", answer)
 	}
