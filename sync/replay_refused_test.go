@@ -132,7 +132,7 @@ func refusedReplica(t *testing.T, s *store.Store, definitions int) {
 		if err != nil {
 			return err
 		}
-		list, err := data.Status(tx)
+		list, err := data.Status(tx, time.Now())
 		if len(list) != definitions || list[0].State != declared.Refused {
 			t.Errorf("the replica has %+v", list)
 		}
