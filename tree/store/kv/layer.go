@@ -29,8 +29,8 @@ func (l *Layer) Set(b Bucket, key, value []byte) {
 		*tree = newMemTree()
 	}
 	l.bytes += int64(len(key)+len(value)) + layerOverhead
-	if old, replaced := (*tree).Set(memItem{key, value}); replaced {
-		l.bytes -= int64(len(old.key)+len(old.value)) + layerOverhead
+	if old, replaced := (*tree).Set(asString(key), &value); replaced {
+		l.bytes -= int64(len(key)+len(*old)) + layerOverhead
 	}
 }
 
@@ -41,8 +41,10 @@ func (l *Layer) Get(b Bucket, key []byte) (value []byte, ok bool) {
 	if tree == nil {
 		return nil, false
 	}
-	item, ok := tree.Get(memItem{key: key})
-	return item.value, ok
+	if found, ok := tree.Get(asString(key)); ok {
+		return *found, true
+	}
+	return nil, false
 }
 
 // Bytes returns about how much memory the layer takes.
@@ -94,7 +96,7 @@ func (l *Layer) Of(buckets ...Bucket) iter.Seq[Entry] {
 				continue
 			}
 			for it := tree.Iter(); it.Next(); {
-				if item := it.Item(); !yield(Entry{b, item.key, item.value}) {
+				if !yield(Entry{b, asBytes(it.Key()), *it.Value()}) {
 					return
 				}
 			}

@@ -1,8 +1,8 @@
 package kv
 
 import (
-	"bytes"
 	"sync"
+	"unsafe"
 
 	"github.com/tidwall/btree"
 )
@@ -19,15 +19,24 @@ type memKV struct {
 	cur    memState
 }
 
-// A memItem is an entry in memory. Its key and value do not change.
-type memItem struct{ key, value []byte }
+// A memTree has entries in memory, whose keys and values do not change. Its type is that of
+// the trees of package pending, apart from what the pointers are of: so the program has the code once,
+// which is 100 kB.
+type memTree = *btree.Map[string, *[]byte]
 
-type memTree = *btree.BTreeG[memItem]
+func newMemTree() memTree { return new(btree.Map[string, *[]byte]) }
 
-// newItem copies an entry. Its value is not nil, so that Get can tell absence.
-func newItem(key, value []byte) memItem {
+// asString returns a key as trees have it. It shares the bytes.
+func asString(key []byte) string { return unsafe.String(unsafe.SliceData(key), len(key)) }
+
+// asBytes returns a key of a tree. Nothing may write to it.
+func asBytes(key string) []byte { return unsafe.Slice(unsafe.StringData(key), len(key)) }
+
+// putCopy puts a copy of an entry. Its value is not nil, so that Get can tell absence.
+func putCopy(tree memTree, key, value []byte) {
 	both := append(append(make([]byte, 0, len(key)+len(value)), key...), value...)
-	return memItem{both[:len(key):len(key)], both[len(key):]}
+	copied := both[len(key):]
+	tree.Set(asString(both[:len(key)]), &copied)
 }
 
 // A memState has the tree of each bucket, at the bucket's slot.
@@ -40,11 +49,6 @@ func NewMemory() Store {
 		m.cur[i] = newMemTree()
 	}
 	return m
-}
-
-func newMemTree() memTree {
-	less := func(a, b memItem) bool { return bytes.Compare(a.key, b.key) < 0 }
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
 func (m *memKV) Close() error { return nil }
@@ -80,20 +84,20 @@ func (t *memTx) writable(b Bucket) memTree {
 }
 
 func (t *memTx) Get(b Bucket, key []byte) ([]byte, error) {
-	item, ok := (*t.tree(b)).Get(memItem{key: key})
+	value, ok := (*t.tree(b)).Get(asString(key))
 	if !ok {
 		return nil, nil
 	}
-	return item.value, nil
+	return *value, nil
 }
 
 func (t *memTx) Put(b Bucket, key, value []byte) error {
-	t.writable(b).Set(newItem(key, value))
+	putCopy(t.writable(b), key, value)
 	return nil
 }
 
 func (t *memTx) Delete(b Bucket, key []byte) error {
-	t.writable(b).Delete(memItem{key: key})
+	t.writable(b).Delete(asString(key))
 	return nil
 }
 
@@ -131,34 +135,34 @@ func (c *memCursor) Next() (k, v []byte) { return c.ascend(behind(c.at)) }
 func behind(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
 
 func (c *memCursor) ascend(from []byte) (k, v []byte) {
-	(*c.tree).Ascend(memItem{key: from}, func(item memItem) bool {
-		k, v = c.take(item)
+	(*c.tree).Ascend(asString(from), func(key string, value *[]byte) bool {
+		k, v = c.take(key, value)
 		return false
 	})
 	return k, v
 }
 
 func (c *memCursor) Prev() (k, v []byte) {
-	(*c.tree).Descend(memItem{key: c.at}, func(item memItem) bool {
-		if bytes.Equal(item.key, c.at) {
+	(*c.tree).Descend(asString(c.at), func(key string, value *[]byte) bool {
+		if key == asString(c.at) {
 			return true
 		}
-		k, v = c.take(item)
+		k, v = c.take(key, value)
 		return false
 	})
 	return k, v
 }
 
 func (c *memCursor) Last() (k, v []byte) {
-	if item, ok := (*c.tree).Max(); ok {
-		return c.take(item)
+	if key, value, ok := (*c.tree).Max(); ok {
+		return c.take(key, value)
 	}
 	return nil, nil
 }
 
 func (c *memCursor) Err() error { return nil }
 
-func (c *memCursor) take(item memItem) (k, v []byte) {
-	c.at = item.key
-	return item.key, item.value
+func (c *memCursor) take(key string, value *[]byte) (k, v []byte) {
+	c.at = asBytes(key)
+	return c.at, *value
 }

@@ -32,7 +32,7 @@ type merged struct {
 type source struct {
 	k, v []byte
 	base Cursor // nil: it is a tree
-	tree btree.IterG[memItem]
+	tree btree.MapIter[string, *[]byte]
 }
 
 // newMerged returns a cursor over trees and base behind them. tick is called for every
@@ -190,13 +190,13 @@ func (s *source) seek(key []byte) {
 		s.read(s.base.Seek(key))
 		return
 	}
-	s.take(s.tree.Seek(memItem{key: key}))
+	s.take(s.tree.Seek(asString(key)))
 }
 
 // before goes to the last entry before a key.
 func (s *source) before(key []byte) {
 	switch {
-	case s.base == nil && s.tree.Seek(memItem{key: key}):
+	case s.base == nil && s.tree.Seek(asString(key)):
 		s.take(s.tree.Prev())
 	case s.base == nil:
 		s.take(s.tree.Last())
@@ -244,7 +244,6 @@ func (s *source) read(k, v []byte) {
 func (s *source) take(ok bool) {
 	s.k, s.v = nil, nil
 	if ok {
-		item := s.tree.Item()
-		s.k, s.v = item.key, item.value
+		s.k, s.v = asBytes(s.tree.Key()), *s.tree.Value()
 	}
 }

@@ -26,7 +26,7 @@ func BenchmarkMerged(b *testing.B) {
 	}
 	defer reader.Rollback()
 	front := newMemTree()
-	front.Set(newItem([]byte("row z"), value))
+	putCopy(front, []byte("row z"), value)
 	for name, trees := range map[string][]memTree{"file": nil, "merged": {front}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -36,12 +36,12 @@ func newMergedModel(t *testing.T, choose func(n int) int) *mergedModel {
 		for range choose(12) {
 			k := fmt.Sprint(choose(30))
 			if choose(2) == 0 {
-				tree.Set(memItem{key: []byte(k)})
+				tree.Set(k, new([]byte))
 				delete(shown, k)
 				continue
 			}
 			shown[k] = fmt.Sprint(choose(3), "above")
-			tree.Set(newItem([]byte(k), []byte(shown[k])))
+			putCopy(tree, []byte(k), []byte(shown[k]))
 		}
 	}
 	tx, err := base.Begin(false)
