@@ -1,7 +1,6 @@
 package server
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -252,12 +251,20 @@ func sendBody(q *request, a answer) {
 	} else {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	long := a.pieces != nil || len(a.body) > gzipFrom
-	if long && q.method != http.MethodHead && acceptsGzip(q.r.Header) {
-		h.Set("Content-Encoding", "gzip")
-		q.w.WriteHeader(a.status)
-		compress(peer.NewWriter(q.w, q.r), a.all())
-		return
+	if q.method != http.MethodHead && (a.pieces != nil || len(a.body) > gzipFrom) && acceptsGzip(q.r.Header) {
+		if a.pieces == nil && len(a.body) <= smallAnswer {
+			if short, err := q.compressed(a.body); err == nil {
+				h.Set("Content-Encoding", "gzip")
+				a.body = short
+			}
+		} else if q.answer.Of.Try(gzipBytes) == nil {
+			defer q.answer.Of.Release(gzipBytes)
+			h.Set("Content-Encoding", "gzip")
+			q.w.WriteHeader(a.status)
+			pieces := a.all()
+			compress(peer.NewWriter(q.w, q.r), func(z io.Writer) error { return writeAll(z, pieces) })
+			return
+		}
 	}
 	if a.pieces != nil {
 		q.w.WriteHeader(a.status)
@@ -314,8 +321,9 @@ func streamFile(q *request, src io.Reader, size int64) {
 	h := q.w.Header()
 	h.Add("Vary", "Accept-Encoding")
 	dst := peer.NewWriter(q.w, q.r)
-	zip := size > gzipFrom && acceptsGzip(q.r.Header)
+	zip := size > gzipFrom && acceptsGzip(q.r.Header) && q.answer.Of.Try(gzipBytes) == nil
 	if zip {
+		defer q.answer.Of.Release(gzipBytes)
 		h.Set("Content-Encoding", "gzip")
 	} else {
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
@@ -324,15 +332,16 @@ func streamFile(q *request, src io.Reader, size int64) {
 	switch {
 	case q.r.Method == http.MethodHead:
 	case zip:
-		z := gzipWriters.Get().(*gzip.Writer)
-		defer gzipWriters.Put(z)
-		z.Reset(dst)
-		if _, err := io.CopyBuffer(z, src, make([]byte, writeChunk)); err == nil {
-			_ = z.Close()
-		}
+		compress(dst, func(z io.Writer) error { return copyTo(z, src) })
 	default:
-		_, _ = io.CopyBuffer(dst, src, make([]byte, writeChunk))
+		_ = copyTo(dst, src)
 	}
+}
+
+// copyTo writes all that src has to dst.
+func copyTo(dst io.Writer, src io.Reader) error {
+	_, err := io.CopyBuffer(dst, src, make([]byte, writeChunk))
+	return err
 }
 
 // Databases are protected by tokens, not by cookies, so every origin may ask

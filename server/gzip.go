@@ -1,9 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,7 +62,13 @@ func (d *deflated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A gzip writer is about 800 KiB, so they are kept.
+// gzipBytes is what a gzip writer takes. They are kept.
+//
+// A client that does not read its answer must not keep one for nothing. So a short answer is
+// compressed as a whole, in a place of brief reads, before any of it is sent. The writer of a long
+// one counts as a large answer does, and without room for it the answer is sent as it is.
+const gzipBytes = 1200 << 10
+
 var gzipWriters = sync.Pool{New: func() any {
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -71,15 +77,29 @@ var gzipWriters = sync.Pool{New: func() any {
 	return z
 }}
 
-// compress writes a body to dst in gzip form. An error means that the client
-// left.
-func compress(dst io.Writer, body iter.Seq[[]byte]) {
+// compress writes what write writes to dst in gzip form. An error means that the client left.
+func compress(dst io.Writer, write func(io.Writer) error) {
 	z := gzipWriters.Get().(*gzip.Writer)
 	defer gzipWriters.Put(z)
 	z.Reset(dst)
-	if err := writeAll(z, body); err == nil {
+	if write(z) == nil {
 		_ = z.Close()
 	}
+	z.Reset(nil)
+}
+
+// compressed returns a short body in gzip form.
+func (q *request) compressed(body []byte) (short []byte, err error) {
+	err = q.briefs.Do(q.ctx, func() error {
+		var text bytes.Buffer
+		compress(&text, func(z io.Writer) error {
+			_, err := z.Write(body)
+			return err
+		})
+		short = text.Bytes()
+		return nil
+	})
+	return short, err
 }
 
 // acceptsGzip reports whether a client takes gzip, which it may refuse with a

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/server/metrics"
+	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/server/realtime"
 )
 
@@ -70,6 +72,47 @@ func TestAddressPieces(t *testing.T) {
 		synctest.Wait()
 		if used := tn.all.Bodies.Meter().Used(); used != 0 {
 			t.Errorf("%d bytes were not given back", used)
+		}
+	})
+}
+
+// One session whose polls are answered with large values that it does not read holds no more than its
+// address may, also when it has ended; and other addresses are answered.
+func TestDeafPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, share = 200 << 10, 1 << 20
+		tn := townOf(t, Options{Dev: true, DefaultNamespace: "test", Limits: Limits{MaxAnswersBytes: 2 * share}})
+		defer tn.shutdown()
+		long := `"` + strings.Repeat("x", size-2) + `"`
+		tn.at("198.51.100.2").want("PUT", "/long.json?print=silent", long, 204, "")
+		b := tn.network(t, "198.51.100.1").browser()
+		b.start("")
+		var deaf []net.Conn
+		for i := range 12 {
+			q := b.query(ask(i, "g", `{"p":"/long"}`))
+			c, _ := tn.at("198.51.100.1").send(call{"GET", "/.lp?ns=test&" + q, nil, noBody})
+			deaf = append(deaf, c)
+			synctest.Wait()
+			if held := tn.source().ViewBytes; held < min(int64(i+1)*size, share/2) || held > share+2*size {
+				t.Fatalf("%d answers that are not read count as %d bytes", i+1, held)
+			}
+		}
+		if status := b.get("disconn=t&id=" + b.id + "&pw=" + b.password); status != http.StatusNoContent {
+			t.Errorf("the end is answered with %d", status)
+		}
+		if held := tn.source().ViewBytes; held < share/2 {
+			t.Errorf("after the end %d bytes are held", held)
+		}
+		other := tn.network(t, "198.51.100.2").browser()
+		other.start("")
+		other.want(ask(1, "g", `{"p":"/long"}`), okReply(1, long))
+		for _, c := range deaf {
+			c.Close()
+		}
+		time.Sleep(peer.WriteTimeout)
+		synctest.Wait()
+		if held := tn.source().ViewBytes; held != 0 {
+			t.Errorf("%d bytes were not given back", held)
 		}
 	})
 }

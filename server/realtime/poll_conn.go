@@ -157,20 +157,27 @@ func (p *poll) retire() {
 type pollRequest struct {
 	serial   int64
 	released chan struct{} // closed when it shall not wait any longer
+	held     limit.Hold    // what its response takes, until it is sent
 }
 
 // PollBatch is about how much one response has at most, so that the client has
 // something to work on while the next one is on its way.
 const PollBatch = 256 << 10
 
-// take returns the response to a request, nil if there is nothing to say.
+// take returns the response to a request, nil if there is nothing to say. It counts until leave.
 func (p *poll) take(t *pollRequest) []byte {
 	p.taking.Lock()
 	defer p.taking.Unlock()
-	var msgs [][]byte
-	if p.answers(t) {
-		msgs = p.c.out.Take(PollBatch)
+	if !p.answers(t) {
+		return p.response(t, nil)
 	}
+	body := p.response(t, outbox.TakeAway(p.c.out, PollBatch, &t.held))
+	t.held.Settle(int64(cap(body)))
+	return body
+}
+
+// response makes the response of the messages that were taken for a request.
+func (p *poll) response(t *pollRequest, msgs [][]byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answering = -1

@@ -10,7 +10,7 @@ import (
 // newer one has been answered already: some browsers run the replies only in
 // the order of their requests.
 func (p *poll) enter(serial int64) *pollRequest {
-	t := &pollRequest{serial, make(chan struct{})}
+	t := &pollRequest{serial: serial, released: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turns++
@@ -33,6 +33,7 @@ func (p *poll) enter(serial int64) *pollRequest {
 
 // leave ends what enter began.
 func (p *poll) leave(t *pollRequest) {
+	t.held.End()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == t {

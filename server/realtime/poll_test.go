@@ -177,3 +177,36 @@ func TestPollEnd(t *testing.T) {
 		})
 	}
 }
+
+// The response to each request counts until it was sent: also when the next one gets its own, and when
+// the connection ends.
+func TestPollsCountUntilTheyAreSent(t *testing.T) {
+	const size = 1 << 20
+	s := serveTest(t, Limits{})
+	conn := newConn(s.Server, "test", s.opts.Host.(testHost).db, nil)
+	conn.leave = func() {}
+	p := newPoll(conn, wire.CallbackID{})
+	defer p.retire()
+	views := s.opts.Peers.Resources(nil).Views
+	var requests []*pollRequest
+	var total int64
+	for i := range int64(3) {
+		conn.out.PushLater(70, func() [][]byte { return [][]byte{bytes.Repeat([]byte("1"), size)} })
+		r := p.enter(i)
+		requests = append(requests, r)
+		total += int64(cap(p.take(r)))
+		if held := views.Held(); total < (i+1)*size || held != total {
+			t.Fatalf("%d responses of %d bytes hold %d", i+1, total, held)
+		}
+	}
+	conn.close(left)
+	if held := views.Held(); held != total {
+		t.Errorf("after the end %d bytes are held of %d", held, total)
+	}
+	for _, r := range requests {
+		p.leave(r)
+	}
+	if held := views.Held(); held != 0 {
+		t.Errorf("%d bytes are left", held)
+	}
+}
