@@ -417,7 +417,7 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 
 // waitingRead is what a read takes until its answer is made, but for its texts: a viewSpec and the
 // functions that answer it.
-const waitingRead = 384
+const waitingRead = 320
 
 // answerRead has a read answered by f when it is its turn to be sent. f may keep v, too.
 func answerRead(s *Session, v *viewSpec, f func(Read) (reply []byte, err error)) {
