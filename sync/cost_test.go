@@ -121,6 +121,8 @@ func (m *testMemory) Reserve(_ context.Context, n int64) error {
 	return nil
 }
 
+func (m *testMemory) Most() int64 { return m.most }
+
 func (m *testMemory) Release(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

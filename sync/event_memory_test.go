@@ -76,3 +76,50 @@ func TestWindowsDoNotKeepRows(t *testing.T) {
 	c.session.Close()
 	runtime.KeepAlive(db)
 }
+
+// TestWaitingReadsAreCounted: reads that wait for a client that reads nothing take no more memory than
+// they count for.
+func TestWaitingReadsAreCounted(t *testing.T) {
+	tier.Unraced(t)
+	batch := func(entry string, n int) string {
+		return `"a":"bg","b":{"g":[` + strings.Repeat(entry+",", n-1) + entry + `]}`
+	}
+	for name, c := range map[string]struct {
+		request string
+		n       int
+	}{
+		"a get":                         {`"a":"g","b":{"p":"/"}`, 3000},
+		"a get of a query":              {`"a":"g","b":{"p":"/abcd","q":{"i":"x/y","sp":"from","sn":"k1","ep":1e20,"en":"k2","l":10,"vf":"r"}}`, 3000},
+		"a get with a hash":             {`"a":"g","b":{"p":"/abcd","h":"0123456789012345678901234567"}`, 3000},
+		"a count":                       {`"a":"cn","b":{"p":"/"}`, 3000},
+		"a page of children":            {`"a":"ls","b":{"p":"/"}`, 3000},
+		"an explanation":                {`"a":"x","b":{"p":"/"}`, 3000},
+		"a batch get":                   {batch(`{"p":""}`, MaxLookups), 30},
+		"a batch get of joins":          {batch(`{"k":"","c":"$key/a/a/a/a/a/a"}`, MaxLookups), 30},
+		"a batch get of queries":        {batch(`{"p":"","q":{"sp":1e20,"ep":1e21}}`, MaxLookups), 30},
+		"a batch get in a long message": {batch(`{"p":""}`, 1) + `,"pad":"` + strings.Repeat("x", 64<<10) + `"`, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, Options{})
+			slow := connect(t, db, "slow", 0)
+			defer slow.session.Close()
+			request := func(i int) { slow.send(fmt.Sprintf(`{"r":%d,%s}`, i, c.request)) }
+			request(0)
+			before := heap()
+			_, bytes := slow.out.Backlog()
+			for i := range c.n {
+				request(i + 1)
+			}
+			kept := heap() - before
+			messages, after := slow.out.Backlog()
+			if messages != c.n+1 {
+				t.Fatalf("%d messages wait, want %d", messages, c.n+1)
+			}
+			counted := after - bytes + 64*c.n // half of what a place in the queue counts is its size
+			if kept > counted*5/4+64<<10 {    // the heap rounds the length of texts
+				t.Errorf("%d bytes are kept for each, and %d counted", kept/c.n, counted/c.n)
+			}
+			runtime.KeepAlive(db)
+		})
+	}
+}

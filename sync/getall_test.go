@@ -10,7 +10,9 @@ import (
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
+	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/trace"
+	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -213,6 +215,100 @@ func TestFiltersSpendTogether(t *testing.T) {
 		looks := (*tree.LooksError)(nil)
 		if errors.As(err, &looks) != (c.most > 0) || err == nil != (c.most == 0) || looks != nil && (!looks.Text || looks.Most != c.most) {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestGetAllAsksForItsAnswer: over the realtime protocol an answer takes memory before it is made, also
+// for what is found again, and is refused like a large value where there is none.
+func TestGetAllAsksForItsAnswer(t *testing.T) {
+	tier.Unraced(t)
+	db := openTest(t, Options{})
+	const mib = 1 << 20
+	var keys tree.Builder
+	for i := range 4000 {
+		keys.Child(fmt.Sprintf(`%04d%s`, i, strings.Repeat(`"`, 700)), tree.Bool(true))
+	}
+	set(t, db, "/", `{"x":"`+strings.Repeat("x", mib)+`","large":{"some":"`+strings.Repeat("y", 6*mib)+`","more":"`+strings.Repeat("y", 6*mib)+`"},"index":{"a":true,"b":true},"v":{"a":"`+strings.Repeat("z", mib)+`"}}`)
+	set(t, db, "/keys", keys.Node().JSON())
+	times := func(n int, entry string) string {
+		return `"a":"bg","b":{"g":[` + strings.Repeat(entry+",", n-1) + entry + `]}`
+	}
+	const most = 20 * mib
+	m := &peakMemory{testMemory: testMemory{free: most, most: most}}
+	c := connect(t, db, "a", 0)
+	c.out.TakeFrom(m)
+	answer := func(request string) (string, int64) {
+		m.peak = 0
+		c.send(`{"r":1,` + request + `}`)
+		got := answerOf(c)
+		if m.free != m.most {
+			t.Errorf("%.60s: %d bytes were not given back", request, m.most-m.free)
+		}
+		return got, m.peak
+	}
+	tooBig, _ := answer(`"a":"g","b":{"p":"/large"}`)
+	if !strings.Contains(tooBig, `"s":"too_big"`) {
+		t.Fatalf("a large value: %.200s", tooBig)
+	}
+	for _, test := range []struct {
+		name, request string
+		held          int64 // bytes of values, at least; -1: it is too big
+	}{
+		{"one value", times(1, `{"p":"/x"}`), mib},
+		{"a value 18 times", times(18, `{"p":"/x"}`), mib},
+		{"a value 20 times", times(20, `{"p":"/x"}`), -1},
+		{"a join 18 times", times(18, `{"k":"/index","c":"/v/$key"}`), mib},
+		{"a join 20 times", times(20, `{"k":"/index","c":"/v/$key"}`), -1},
+		{"keys with quotes", times(1, `{"k":"/keys","c":"/none/$key"}`), 4000 * 700},
+		{"a short answer", times(900, `{"p":"/index"}`), 0},
+	} {
+		got, peak := answer(test.request)
+		switch {
+		case test.held < 0 && got != tooBig:
+			t.Errorf("%s: %.200s, want %.200s", test.name, got, tooBig)
+		case test.held == 0 && peak != 0:
+			t.Errorf("%s asks for %d bytes", test.name, peak)
+		case test.held > 0 && (!strings.Contains(got, `"s":"ok"`) || peak < test.held+int64(len(got))):
+			t.Errorf("%s: %.60s of %d bytes, %d with its values, took %d", test.name, got, len(got), int64(len(got))+test.held, peak)
+		}
+	}
+	m.Reserve(t.Context(), 10*mib)
+	c.send(`{"r":1,` + times(18, `{"p":"/x"}`) + `}`)
+	if got := answerOf(c); !strings.Contains(got, `"s":"unavailable"`) {
+		t.Errorf("without memory: %.200s", got)
+	}
+	m.Release(10 * mib)
+}
+
+// A peakMemory knows how much was taken of it at a time.
+type peakMemory struct {
+	testMemory
+	peak int64
+}
+
+func (m *peakMemory) Reserve(ctx context.Context, n int64) error {
+	err := m.testMemory.Reserve(ctx, n)
+	m.peak = max(m.peak, m.most-m.free)
+	return err
+}
+
+// TestSizeOfFindings: an answer fits in the memory that is asked for, and that is not much more.
+func TestSizeOfFindings(t *testing.T) {
+	value := Found{Node: tree.String("text")}
+	denied := Found{Err: fault.Denied("/a/$b/.read", `of "a"`)}
+	for _, one := range []Found{
+		value, {}, denied, {Err: fault.ErrDenied},
+		{Keys: []string{}, Each: []Found{}},
+		{Keys: []string{"a", `b"`, `c\\`}, Each: []Found{value, denied, {}}},
+	} {
+		all := Findings{Revision: 1<<64 - 1}
+		for n := range 100 {
+			length := len(wire.AppendOKWith(nil, 1<<63-1, func(dst []byte) []byte { return appendFindings(dst, all) }))
+			if size := all.size(); size < length || size > length+128+n*48 {
+				t.Fatalf("%d times %+v: an answer of %d bytes has size %d", n, one, length, size)
+			}
+			all.Found = append(all.Found, one)
 		}
 	}
 }

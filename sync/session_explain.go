@@ -19,7 +19,7 @@ func (s *Session) explain(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.out.PushLater(v.size(), func() [][]byte {
+	s.out.PushLater(waitingRead+v.size(), func() [][]byte {
 		read := v.read(s.as())
 		read.Hold = s.out.Hold
 		e, err := s.db.Explain(ctx, read)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/query"
@@ -14,30 +15,55 @@ import (
 )
 
 // getAll answers a read of several places (docs/extensions.md). Like get it sees
-// the earlier writes of its session, and makes its answer when it is its turn.
+// the earlier writes of its session, and makes its answer when it is its turn. Until
+// then only the text waits, without the rest of its message: what is read from it
+// takes forty times as much.
 func (s *Session) getAll(ctx context.Context, r wire.Request) error {
-	lookups, filters, err := readLookups(ctx, &r.Body)
+	text := strings.Clone(r.Body.Lookups)
+	lookups, filters, err := readLookups(ctx, text)
 	if err != nil {
 		return err
 	}
 	s.chargeFor(len(lookups) - 1)
-	if len(lookups) > 0 {
-		lookups[0].Read.Hold = s.out.Hold
-	}
 	id := r.ID
-	s.out.PushLater(len(r.Body.Raw)+filters, func() [][]byte {
-		as := s.as()
-		for i := range lookups {
-			lookups[i].Read.Caller = as
-		}
-		all, err := s.db.GetAll(ctx, lookups)
+	s.out.PushLater(len(text)+filters, func() [][]byte {
+		reply, err := gotAll(ctx, s, id, text)
 		if err != nil {
-			return [][]byte{s.failure(id, err)}
+			reply = s.failure(id, err)
 		}
-		s.chargeFor(all.Reads - len(lookups))
-		return [][]byte{wire.AppendOK(nil, id, appendFindings(make([]byte, 0, all.Bytes+16*len(lookups)), all))}
+		return [][]byte{reply}
 	})
 	return nil
+}
+
+// largeAnswer is from where on the answer to a getAll asks for the memory that it takes, as a value
+// does.
+const largeAnswer = 1 << 20
+
+// gotAll returns the answer to a getAll.
+func gotAll(ctx context.Context, s *Session, id int64, text string) ([]byte, error) {
+	lookups, _, err := readLookups(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	as := s.as()
+	for i := range lookups {
+		lookups[i].Read.Caller, lookups[i].Read.Hold = as, s.out.Hold
+	}
+	all, err := s.db.GetAll(ctx, lookups)
+	if err != nil {
+		return nil, err
+	}
+	s.chargeFor(all.Reads - len(lookups))
+	size := all.size()
+	// Hold takes two times the size of a value, since both the value and its message are there. Here
+	// the message can be far longer than the values: one that is found again is there once.
+	if half := int64(all.Held+size) / 2; half >= largeAnswer {
+		if err := s.out.Hold(half); err != nil {
+			return nil, err
+		}
+	}
+	return wire.AppendOKWith(make([]byte, 0, size), id, func(dst []byte) []byte { return appendFindings(dst, all) }), nil
 }
 
 // chargeFor tells that a request took as much as so many more.
@@ -48,12 +74,12 @@ func (s *Session) chargeFor(more int) {
 }
 
 // readLookups reads what is asked for. filters is how much memory the filters take.
-func readLookups(ctx context.Context, b *wire.Body) (lookups []Lookup, filters int, err error) {
-	if b.Lookups == "" {
+func readLookups(ctx context.Context, text string) (lookups []Lookup, filters int, err error) {
+	if text == "" {
 		return nil, 0, fmt.Errorf("%w: no list of reads", fault.ErrMalformed)
 	}
 	var all query.Filters
-	for sent, err := range b.ReadLookups() {
+	for sent, err := range (&wire.Body{Lookups: text}).ReadLookups() {
 		if bad := (*wire.FormatError)(nil); errors.As(err, &bad) {
 			return nil, 0, fmt.Errorf("%w: %s", fault.ErrMalformed, bad.Msg)
 		}
@@ -90,6 +116,30 @@ func readLookup(sent wire.Lookup) (l Lookup, err error) {
 	}
 	l.Each = &each
 	return l, err
+}
+
+// size returns how long the message of an answer is at most, about.
+func (f *Findings) size() int {
+	n := 128 // around the results
+	for i := range f.Found {
+		n += f.Found[i].size()
+	}
+	return n
+}
+
+// size returns how long f is in an answer, with what separates it from the next one.
+func (f *Found) size() int {
+	switch {
+	case f.Err != nil:
+		return len(f.appendFailure(nil)) + len(`,`)
+	case f.Each == nil:
+		return len(f.Node.JSON()) + len(`{"d":},`)
+	}
+	n := len(`{"k":[],"v":{},"e":{}},`)
+	for i, key := range f.Keys {
+		n += 2*(len(wire.AppendString(nil, key))+len(`:,`)) + f.Each[i].size()
+	}
+	return n
 }
 
 // appendFindings appends the answer to a getAll.

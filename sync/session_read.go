@@ -322,7 +322,7 @@ func (s *Session) get(ctx context.Context, r wire.Request) error {
 		return err
 	}
 	conditional := r.Body.HasHash
-	answerRead(s, v, func(read Read) ([]byte, error) {
+	answerRead(s, &v, func(read Read) ([]byte, error) {
 		n, err := s.db.Get(ctx, read)
 		if err != nil {
 			return nil, err
@@ -412,16 +412,20 @@ func (s *Session) count(ctx context.Context, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	answerRead(s, v, func(read Read) ([]byte, error) {
+	answerRead(s, &v, func(read Read) ([]byte, error) {
 		n, err := s.db.Count(ctx, read)
 		return wire.AppendOK(nil, v.id, fmt.Sprintf(`{"n":%d}`, n)), err
 	})
 	return nil
 }
 
-// answerRead has a read answered by f when it is its turn to be sent.
-func answerRead(s *Session, v viewSpec, f func(Read) (reply []byte, err error)) {
-	s.out.PushRead(v.size(), func() [][]byte {
+// waitingRead is what a read takes until its answer is made, but for its texts: a viewSpec and the
+// functions that answer it.
+const waitingRead = 320
+
+// answerRead has a read answered by f when it is its turn to be sent. f may keep v, too.
+func answerRead(s *Session, v *viewSpec, f func(Read) (reply []byte, err error)) {
+	s.out.PushRead(waitingRead+v.size(), func() [][]byte {
 		read := v.read(s.as())
 		read.OneShot, read.Hold = true, s.out.Hold
 		read.Brief, read.Again = s.out.Attempt()
@@ -450,7 +454,7 @@ func list(ctx context.Context, s *Session, r wire.Request) error {
 		v.query.OrderBy = tree.ByKey
 	}
 	descending := r.Body.Descend
-	answerRead(s, v, func(read Read) ([]byte, error) {
+	answerRead(s, &v, func(read Read) ([]byte, error) {
 		page, err := Children(ctx, s.db, read, descending)
 		if err != nil {
 			return nil, err

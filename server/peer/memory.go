@@ -44,13 +44,16 @@ type WorkMemory struct {
 // Reserve implements outbox.Memory.
 func (m WorkMemory) Reserve(ctx context.Context, n int64) error {
 	switch {
-	case n > m.Of.Most():
+	case n > m.Most():
 		return fault.ErrTooBig
 	case AcquireSoon(ctx, m.Of, n, m.Full) != nil:
 		return fault.ErrBusy
 	}
 	return nil
 }
+
+// Most implements outbox.Memory.
+func (m WorkMemory) Most() int64 { return m.Of.Most() }
 
 // Release implements outbox.Memory.
 func (m WorkMemory) Release(n int64) { m.Of.Release(n) }

@@ -304,6 +304,8 @@ type Memory interface {
 	Reserve(ctx context.Context, n int64) error
 	// Release gives back what was reserved. It must not block.
 	Release(n int64)
+	// Most returns how many bytes there are at most, for everything that one takes.
+	Most() int64
 }
 
 // making is how many times the size of a value is taken until a message has been made
@@ -326,9 +328,13 @@ func (o *Outbox) Hold(total int64) error {
 	if o.memory == nil {
 		return nil
 	}
-	more := o.format.making()*total - o.making
-	if more <= 0 {
+	need := o.format.making() * total
+	more := need - o.making
+	switch {
+	case more <= 0:
 		return nil
+	case need > o.memory.Most():
+		more = need // is refused; the rest of it would be waited for in vain
 	}
 	if err := o.memory.Reserve(context.Background(), more); err != nil {
 		return err

@@ -34,6 +34,7 @@ func TestAppend(t *testing.T) {
 
 		{"ok write", AppendOK(nil, 12, ""), `{"t":"d","d":{"r":12,"b":{"s":"ok","d":""}}}`},
 		{"ok listen", AppendOK(nil, 0, DataNone), `{"t":"d","d":{"r":0,"b":{"s":"ok","d":{}}}}`},
+		{"ok with", AppendOKWith(nil, 5, func(dst []byte) []byte { return append(dst, '1') }), `{"t":"d","d":{"r":5,"b":{"s":"ok","d":1}}}`},
 		{"ok get", AppendOK(nil, 5, []byte(`{"a":1}`)), `{"t":"d","d":{"r":5,"b":{"s":"ok","d":{"a":1}}}}`},
 		{
 			"ok without index", AppendOK(nil, 5, DataNoIndex),

@@ -22,6 +22,12 @@ func AppendOK[T Raw](dst []byte, id int64, data T) []byte {
 	return append(dst, `}}}`...)
 }
 
+// AppendOKWith is AppendOK with data that f appends, which is not copied then.
+func AppendOKWith(dst []byte, id int64, f func(dst []byte) []byte) []byte {
+	dst = append(appendReplyHead(dst, id), `"`+StatusOK+`","d":`...)
+	return append(f(dst), `}}}`...)
+}
+
 // AppendError appends the response to a request that failed (protocol §2, §13).
 // Clients show the text to the application.
 func AppendError(dst []byte, id int64, status, text string) []byte {
