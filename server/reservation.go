@@ -99,6 +99,16 @@ func (v *reservation) handling(size int, f func() error) error {
 	return v.readers.Do(v.ctx, f)
 }
 
+// making is handling for what must not fail, or waits for the client in between. It waits for its
+// place even if the client has left.
+func (v *reservation) making(size int, f func()) {
+	if size < outbox.LongText {
+		f()
+		return
+	}
+	_ = v.readers.Do(context.Background(), func() error { f(); return nil }) // which does not fail
+}
+
 // await is reserve for requests that can wait a while for memory. A write must
 // have its memory before it is committed, since a 503 says that it was not.
 //

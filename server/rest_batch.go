@@ -34,7 +34,11 @@ func postBatch(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	entries, err := parseBatch(q.r.Context(), src)
+	var entries []dsync.Lookup
+	err = q.handling(len(src), func() error {
+		entries, err = parseBatch(q.r.Context(), src)
+		return err
+	})
 	if err != nil {
 		return answer{}, err
 	}
