@@ -106,11 +106,30 @@ func TestTurnsAreNoDelayOfTheClient(t *testing.T) {
 	})
 }
 
-// What is made of less counts by its length: a body that was compressed.
+// The pieces of an answer that is made while it is sent are made in turns.
+func TestBatchIsMadeInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := townOf(t, Options{Dev: true})
+		defer tn.shutdown()
+		value := `"` + strings.Repeat("x", 2*writeChunk) + `"`
+		tn.at("198.51.100.2").want("PUT", "/v.json?print=silent", value, 204, "")
+		const pieces = 4 // and the end
+		turns, r := tn.turnsOf("198.51.100.1", 0, call{"POST", "/.batch.json", nil, `{"get":[{"path":"/v"}` + strings.Repeat(`,{"path":"/v"}`, pieces-1) + `]}`})
+		if want := 1 + pieces + 2; turns != want || r.StatusCode != 200 || len(r.body) < pieces*len(value) || !strings.HasSuffix(r.body, `"}]}`) {
+			t.Errorf("%d turns, want %d: status %d, %d bytes", turns, want, r.StatusCode, len(r.body))
+		}
+		synctest.Wait()
+		tn.wantIdle(t)
+	})
+}
+
+// What is made of less counts by its length: a body that was compressed, and an answer that
+// tells a value again and again.
 func TestExpansionRate(t *testing.T) {
 	text := `"` + strings.Repeat("x", 9*chargedText) + `"`
 	for name, c := range map[string]call{
 		"inflated": {"PUT", "/b.json?print=silent", http.Header{"Content-Encoding": {"gzip"}}, zipped(text)},
+		"told":     {"POST", "/.batch.json", nil, `{"get":[{"path":"/v"},{"path":"/v"},{"path":"/v"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
