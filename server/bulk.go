@@ -69,7 +69,7 @@ func putData(q *request) (answer, error) {
 // is as in dsync.Database.Put. A body with a mistake is read to its end, since many clients
 // do not look at an answer before they have sent everything.
 func streamBody(q *request, to io.Writer) (sums []echo.Value, err error) {
-	src, err := q.plainBody(q.s.opts.MaxWriteBytes)
+	src, err := q.plainBody(q.s.opts.MaxWriteBytes, false)
 	if err != nil {
 		return nil, bodyError(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dogwooddb/dogwood/sync/outbox"
 )
 
 // gzipFrom is the size above which compressing an answer pays (REST §9).
@@ -32,6 +34,11 @@ type inflater struct {
 	src     io.Reader
 	z       *gzip.Reader
 	in, out int64
+
+	// of, if not nil, is the request in whose places it inflates what is long. Beyond that
+	// it is charged for what comes out, which costs little to send.
+	of    *request
+	turns bool // it is in such a place
 }
 
 func newInflater(src io.Reader) (*inflater, error) {
@@ -41,9 +48,17 @@ func newInflater(src io.Reader) (*inflater, error) {
 	return f, err
 }
 
-func (f *inflater) Read(p []byte) (int, error) {
-	n, err := f.z.Read(p)
+func (f *inflater) Read(p []byte) (n int, err error) {
+	if f.turns = f.of != nil && f.out >= outbox.LongText; f.turns {
+		f.of.making(outbox.LongText, func() { n, err = f.z.Read(p) })
+	} else {
+		n, err = f.z.Read(p)
+	}
+	before := f.out
 	f.out += int64(n)
+	if f.of != nil {
+		f.of.charge(int(f.out/chargedText - before/chargedText))
+	}
 	if f.out > freeExpansion && f.out > f.in*maxExpansion {
 		return 0, errExpansion
 	}
@@ -56,8 +71,13 @@ func (f *inflater) Close() error { return f.z.Close() }
 // deflated is an inflater's source.
 type deflated inflater
 
-func (d *deflated) Read(p []byte) (int, error) {
-	n, err := d.src.Read(p)
+func (d *deflated) Read(p []byte) (n int, err error) {
+	read := func() error { n, err = d.src.Read(p); return err }
+	if d.turns {
+		err = d.of.readers.Yield(read) // a slow client holds no place
+	} else {
+		err = read()
+	}
 	d.in += int64(n)
 	return n, err
 }

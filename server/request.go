@@ -144,17 +144,21 @@ func (q *request) gone() <-chan struct{} {
 // length are shorter; one of 64 KiB that is made for it takes a millisecond to be parsed.
 const chargedToken = 4 << 10
 
-// chargeForToken makes a long credential count as more requests.
-func (q *request) chargeForToken(size int) {
+// chargedText is how many bytes count as one more request that the server makes of less: of a
+// body that was compressed, or of an answer that tells a value more than once.
+const chargedText = 64 << 10
+
+// charge makes the request count as n more of its address.
+func (q *request) charge(n int) {
 	if q.peer != nil {
-		peer.Charge(q.peer.Requests, size/chargedToken)
+		peer.Charge(q.peer.Requests, n)
 	}
 }
 
 func (q *request) identify() (err error) {
 	token, _ := q.params.get("auth")
 	access, _ := q.params.get("access_token")
-	q.chargeForToken(len(token) + len(access) + len(q.r.Header.Get("Authorization")))
+	q.charge((len(token) + len(access) + len(q.r.Header.Get("Authorization"))) / chargedToken)
 	q.id, err = q.s.identify(q.r.Header, q.params, q.ns)
 	q.asked = time.Now()
 	q.id.Origin = &rules.Origin{Request: observe.RequestOf(q.w)}
@@ -172,8 +176,9 @@ func parseTarget(escaped string) (tree.Target, error) {
 	return tree.ParseTarget(path)
 }
 
-// plainBody returns the body, decompressed if need be, of at most max bytes.
-func (q *request) plainBody(max int64) (src io.Reader, err error) {
+// plainBody returns the body, decompressed if need be, of at most max bytes. turns says that it is
+// decompressed in places among the reads: the caller holds none.
+func (q *request) plainBody(max int64, turns bool) (src io.Reader, err error) {
 	coding := q.coding()
 	if coding != "" && coding != "identity" && coding != "gzip" {
 		return nil, errCoding
@@ -186,6 +191,9 @@ func (q *request) plainBody(max int64) (src io.Reader, err error) {
 		z, err := newInflater(src)
 		if err != nil {
 			return nil, badRequest("Invalid data; the body is not gzip")
+		}
+		if turns {
+			z.of = q
 		}
 		src = http.MaxBytesReader(q.w, z, max)
 	}
@@ -200,7 +208,7 @@ func (q *request) coding() string {
 // text reads the body as text, decompressed if need be, of at most max bytes.
 // The bytes count against the meter of bodies until the answer is made.
 func (q *request) text(max int64) (string, error) {
-	src, err := q.plainBody(max)
+	src, err := q.plainBody(max, true)
 	if err != nil {
 		return "", err
 	}
@@ -292,12 +300,18 @@ type patientBody struct {
 	q    *request
 	body io.ReadCloser
 	due  time.Time // when the next byte is too late; moves on with what arrives
+	left time.Time // when the last Read returned: what happens until the next is not the client's delay
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	b.q.setReadDeadline(earlier(b.due, time.Now().Add(b.q.s.opts.waits.body)))
+	now := time.Now()
+	if !b.left.IsZero() {
+		b.due = b.due.Add(now.Sub(b.left))
+	}
+	b.q.setReadDeadline(earlier(b.due, now.Add(b.q.s.opts.waits.body)))
 	n, err := b.body.Read(p)
-	b.due = earlier(b.due.Add(time.Duration(n)*time.Second/bodyRate), time.Now().Add(bodyGrace))
+	b.left = time.Now()
+	b.due = earlier(b.due.Add(time.Duration(n)*time.Second/bodyRate), b.left.Add(bodyGrace))
 	if err == io.EOF { // from here on the connection is watched for the client's leaving
 		b.q.setReadDeadline(time.Time{})
 		if refusal := checkAgain(b.q); refusal != nil {

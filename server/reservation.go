@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -29,7 +30,8 @@ const (
 // The order in which a request takes things is always the same, so requests cannot wait
 // for each other in a circle: body, work, then a place among the readers, then the
 // answer. Where memory for an answer is lacking while a place is held, the place and what
-// was read are given up first (answerWith).
+// was read are given up first (answerWith). So an answer that has its memory can wait for
+// another place (making, inTurns): what is in one does not wait for memory of answers.
 //
 // It belongs to the goroutine of the request. Everything that it holds is given back by
 // release, which runs however the handler ends.
@@ -97,6 +99,32 @@ func (v *reservation) handling(size int, f func() error) error {
 		return f()
 	}
 	return v.readers.Do(v.ctx, f)
+}
+
+// making is handling for what must not fail, or waits for the client in between. It waits for its
+// place even if the client has left.
+func (v *reservation) making(size int, f func()) {
+	if size < outbox.LongText {
+		f()
+		return
+	}
+	_ = v.readers.Do(context.Background(), func() error { f(); return nil }) // which does not fail
+}
+
+// inTurns yields pieces of an answer that are made while it is sent. Each is made in a place among
+// the reads, which others have while the piece is written.
+func (v *reservation) inTurns(pieces iter.Seq[[]byte]) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		v.making(outbox.LongText, func() {
+			for piece := range pieces {
+				more := false
+				_ = v.readers.Yield(func() error { more = yield(piece); return nil })
+				if !more {
+					return
+				}
+			}
+		})
+	}
 }
 
 // await is reserve for requests that can wait a while for memory. A write must

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dogwooddb/dogwood/server/peer"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/query"
@@ -34,7 +33,11 @@ func postBatch(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	entries, err := parseBatch(q.r.Context(), src)
+	var entries []dsync.Lookup
+	err = q.handling(len(src), func() error {
+		entries, err = parseBatch(q.r.Context(), src)
+		return err
+	})
 	if err != nil {
 		return answer{}, err
 	}
@@ -68,16 +71,14 @@ func findEntries(ctx context.Context, q *request, entries []dsync.Lookup) (answe
 	if err != nil {
 		return answer{}, err
 	}
-	if q.peer != nil {
-		peer.Charge(q.peer.Requests, all.Reads-1)
-	}
+	q.charge(max(all.Reads-1, all.Bytes/chargedText))
 	size := writeChunk + longest(all.Found)
 	pieces := batchPieces(q, entries, all, size)
 	if all.Bytes > writeChunk && q.mayStream() {
 		if err := q.reserve(all.Held + size); err != nil {
 			return answer{}, err
 		}
-		return answer{status: http.StatusOK, pieces: pieces}, nil
+		return answer{status: http.StatusOK, pieces: q.inTurns(pieces)}, nil
 	}
 	if err := q.reserve(all.Bytes + len(entries)*len(`{"path":"","value":},`)); err != nil {
 		return answer{}, err

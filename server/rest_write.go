@@ -51,22 +51,35 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 		Shown:  true,
 	})
 	if c != nil {
-		n, whole := c.Shown(0)
-		a := q.node(n)
-		if !whole || !c.Stays(0) {
-			a.tag = "" // it would tell the same as the value, or is not that of what was stored
-		}
+		q.answering(len(c.Writes[0].Node.Text()), func() {
+			n, whole := c.Shown(0)
+			a = q.node(n)
+			if !whole || !c.Stays(0) {
+				a.tag = "" // it would tell the same as the value, or is not that of what was stored
+			}
+		})
 		return a, nil
 	}
 	if stale := (*fault.StaleError)(nil); errors.As(err, &stale) {
-		if err := q.reserve(len(stale.Current.JSON())); err != nil {
+		size := len(stale.Current.JSON())
+		if err := q.reserve(size); err != nil {
 			return answer{}, err
 		}
-		a := q.node(stale.Current) // clients take the value from here and try again
+		q.answering(size, func() { a = q.node(stale.Current) }) // clients take the value from here and try again
 		a.status = http.StatusPreconditionFailed
 		return a, nil
 	}
 	return a, err
+}
+
+// answering runs f, which makes the answer of a write from a value of size bytes, in a place among
+// the reads if that is long: to hash a value takes longer than to parse it. It does not fail, since
+// the write was made.
+func (q *request) answering(size int, f func()) {
+	if q.form.silent && !q.cond.wantTag {
+		size = 0 // the value is not looked at
+	}
+	q.making(size, f)
 }
 
 // performWrite carries a write out. If the request only wants it explained, there is no
@@ -108,8 +121,8 @@ func postValue(q *request) (answer, error) {
 		return explained, err
 	}
 	a := q.jsonText(`{"name":"` + name + `"}`)
-	if c.Stays(0) {
-		a.tag = q.cond.tag(c.Writes[0].Node)
+	if c.Stays(0) && q.cond.wantTag {
+		q.making(len(src), func() { a.tag = tagOf(c.Writes[0].Node) })
 	}
 	return a, nil
 }
@@ -142,7 +155,9 @@ func patchValue(q *request) (answer, error) {
 	if c == nil {
 		return explained, err
 	}
-	return q.json(func(dst []byte) []byte { return appendEcho(dst, base, c) }), nil
+	var a answer
+	q.answering(len(src), func() { a = q.json(func(dst []byte) []byte { return appendEcho(dst, base, c) }) })
+	return a, nil
 }
 
 // appendEcho appends what a PATCH wrote as the object that was sent, with nulls and with

@@ -34,7 +34,7 @@ func postToken(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q.chargeForToken(len(text))
+	q.charge(len(text) / chargedToken)
 	form, err := url.ParseQuery(text)
 	if err != nil {
 		return refuseToken(q, tokenError{"invalid_request", "The body is not a form."})

@@ -29,6 +29,8 @@ var attacks = []attack{
 	{"explained-writes", 4, putting(attackPath+"/explained", "explain=true", tinyValues)},
 	{"regular-expressions", 8, putting("/texts/t", "", longText)},
 	{"readers", 6, readLarge},
+	{"batches", 16, sendBatches},
+	{"stale-puts", 8, putStale},
 	{"unread-answers", 72, leaveUnread},
 	{"unread-listens", 32, listenUnread},
 	{"unread-events", 32, followUnread},

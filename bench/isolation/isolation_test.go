@@ -1,10 +1,15 @@
 package isolation
 
 import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/bench"
+	"github.com/dogwooddb/dogwood/tree"
 )
 
 // A bystander that waits too long, or fails, and too much memory are faults.
@@ -48,6 +53,29 @@ func TestAttackBodies(t *testing.T) {
 	for name, body := range map[string]func() string{"tiny values": tinyValues, "long keys": longKeys, "long text": longText, "refused paths": widePaths(20*mostPaths, "1")} {
 		if n := len(body()); n < 1<<20 || n > 16<<20 {
 			t.Errorf("%s: %d bytes", name, n)
+		}
+	}
+}
+
+// A batch of an attack is read to its end, in which its mistake is. It may be as long as that.
+func TestFatBatch(t *testing.T) {
+	z, err := gzip.NewReader(strings.NewReader(fatBatch()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	var batch struct {
+		Get []map[string]string `json:"get"`
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &batch)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(batch.Get); n != 1000 || len(batch.Get[n-1]) != 0 || len(text) > 1<<20 || len(fatBatch()) > len(text)/100 {
+		t.Errorf("%d entries, %d bytes in %d", n, len(text), len(fatBatch()))
+	}
+	for _, entry := range batch.Get[:999] {
+		if _, err := tree.ParsePath(entry["path"]); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
