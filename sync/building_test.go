@@ -3,6 +3,8 @@ package sync
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 // declare puts definitions in force.
@@ -64,6 +67,52 @@ func TestExpiryIsTriedAgain(t *testing.T) {
 		time.Sleep(2 * maxUntilDue)
 		synctest.Wait()
 		want(t, db, "/sessions", fmt.Sprintf(`{"then":%d}`, now+1_000_000_000))
+	})
+}
+
+// TestLastUseIsSaved: when an index was last read is in the file within hours, also if nothing is written and
+// the process ends without closing it.
+func TestLastUseIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file, copied := filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "db")
+		db, err := Open(Options{File: file, Rules: rules.Open(), ScrubEvery: -1, Store: store.Options{NoSync: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		declare(t, db, `"byOwner": {"index": "/groups", "by": ["owner", "at"]}`)
+		set(t, db, "/groups", `{"g":{"owner":"ann","at":1}}`)
+		time.Sleep(24 * time.Hour)
+		read := time.Now().UnixMilli()
+		q := tree.Query{OrderBy: `["owner","at"]`, Limit: 1}
+		if _, err := db.Get(t.Context(), Read{Caller: Admin, Path: tree.MustParsePath("groups"), Query: q}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(store.UsesEvery + time.Second)
+		synctest.Wait()
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(copied, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(copied, store.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		err = s.View(func(tx *store.Tx) error {
+			_, err := tx.Indexes().All()
+			u := tx.Indexes().Use(store.Index{Pattern: "groups", Order: q.OrderBy})
+			if last, since := u.Last.Load(), u.Since.Load(); last != read || since == 0 || since > read-23*3600_000 {
+				t.Errorf("last read at %d, known since %d; want %d", last, since, read)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -117,8 +117,8 @@ func (c *committer) stepAfter(batches int) (rows int) {
 	return min(batches*behindRows, workRows)
 }
 
-// background does one step of reclaiming, of building indexes, of giving an older file its checksums
-// and of building declared data. If stop is not nil, reclaiming ends soon after it says so.
+// background does one step of reclaiming, of building indexes, of giving an older file its checksums,
+// of building declared data, and of saving how indexes are used. If stop is not nil, reclaiming ends soon after it says so.
 func (c *committer) background(rows int, stop func() bool) {
 	c.stalled = false
 	err := fault.Guard(func() error {
@@ -129,7 +129,7 @@ func (c *committer) background(rows int, stop func() bool) {
 		sweepErr := c.sweepTimers(rows)
 		sweeping := c.db.sweep.Some()
 		c.db.work, c.behind = more || building || upgrading || sweeping || c.db.data.Load().Working(), more || sweeping
-		return errors.Join(err, buildErr, upgradeErr, stepErr, sweepErr)
+		return errors.Join(err, buildErr, upgradeErr, stepErr, sweepErr, store.SaveUses(c.db.store, false))
 	})
 	if err != nil {
 		c.tellFailed("background work failed", err)
@@ -179,11 +179,12 @@ const (
 
 // untilDue returns how long nothing expires.
 func (c *committer) untilDue() time.Duration {
+	save := untilSaveUses(c.db)
 	if c.db.due == 0 {
-		return queue.Forever
+		return save
 	}
 	wait := time.UnixMilli(c.db.due).Sub(c.db.options.Now())
-	return min(max(wait, time.Until(c.mayExpire), 0), maxUntilDue)
+	return min(max(wait, time.Until(c.mayExpire), 0), maxUntilDue, save)
 }
 
 // expire removes nodes that are due, as a commit like others. Rules are not asked.

@@ -292,6 +292,17 @@ func expireFrom(d *core, data *declared.Data) {
 	}
 }
 
+// untilSaveUses returns how long nothing is to be saved of how indexes are used. If something is, that is background
+// work.
+func untilSaveUses(d *core) time.Duration {
+	if d.store.ReadOnly() {
+		return queue.Forever
+	}
+	wait := store.UntilSaveUses(d.store)
+	d.work = d.work || wait == 0
+	return wait
+}
+
 // refusedData returns the error of an import to p that may meet a data document which this version refuses.
 func refusedData(data *declared.Data, p tree.Path) error {
 	if err := declared.Refuses(data, p); err != nil {

@@ -48,6 +48,11 @@ func (d *Database) Close() error {
 	d.BeginClose()
 	<-d.scrubbed
 	<-d.done
+	if !d.store.ReadOnly() {
+		if err := store.SaveUses(d.store, true); err != nil {
+			d.tellFailed("when indexes were last read was not saved", err)
+		}
+	}
 	return d.store.Close()
 }
 

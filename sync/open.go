@@ -35,6 +35,7 @@ func Open(o Options) (*Database, error) {
 	if o.Store.OnDamage == nil {
 		o.Store.OnDamage = found.Note
 	}
+	o.Store.Now = o.Now
 	s, err := store.Open(o.File, o.Store)
 	if err != nil {
 		return nil, openError(err)

@@ -169,7 +169,7 @@ func (wr *writer) Data() *derive.Document { return wr.db.data.Load().Document() 
 // DataStatus says how far the definitions of the data document are.
 func (wr *writer) DataStatus() (list []declared.Status, err error) {
 	err = wr.db.snapshot(func(tx *store.Tx) error {
-		list, err = wr.db.data.Load().Status(tx)
+		list, err = wr.db.data.Load().Status(tx, wr.db.options.Now())
 		return err
 	})
 	return list, err
@@ -178,7 +178,7 @@ func (wr *writer) DataStatus() (list []declared.Status, err error) {
 // Indexes says what the indexes of the database are for, how far they are, and what they take.
 func (wr *writer) Indexes() (list []declared.IndexStatus, err error) {
 	err = wr.db.snapshot(func(tx *store.Tx) error {
-		list, err = wr.db.data.Load().AllIndexes(tx, indexesOf(wr.db.rules.Load(), nil))
+		list, err = wr.db.data.Load().AllIndexes(tx, indexesOf(wr.db.rules.Load(), nil), wr.db.options.Now())
 		return err
 	})
 	return list, err

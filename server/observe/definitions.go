@@ -1,8 +1,7 @@
 package observe
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/dogwooddb/dogwood/sync/declared"
 )
@@ -20,25 +19,22 @@ type TopDefinition struct {
 // definitionsShown is how many definitions a view has.
 const definitionsShown = 15
 
-type definitionKey struct{ namespace, name string }
-
 // definitions returns those that writes touched since last, the most costly ones first.
 func (c topCounts) definitions(last topCounts, seconds float64) []TopDefinition {
 	list := []TopDefinition{}
-	for key, now := range c.activities {
-		before := last.activities[key]
-		if now.Touches < before.Touches { // the database was closed and opened again
-			before = declared.Activity{}
+	rate := func(now, before uint64) float64 { return float64(now-before) / seconds }
+	for namespace, all := range c.activities {
+		for name, now := range all {
+			before := last.activities[namespace][name]
+			if now.Touches < before.Touches || now.Writes < before.Writes || now.Skipped < before.Skipped { // the database was closed and opened again
+				before = declared.Activity{}
+			}
+			if seconds > 0 && now.Touches > before.Touches {
+				list = append(list, TopDefinition{namespace, name, rate(now.Touches, before.Touches), rate(now.Writes, before.Writes),
+					rate(now.Skipped, before.Skipped), (now.Seconds - before.Seconds) / seconds})
+			}
 		}
-		if seconds == 0 || now.Touches == before.Touches {
-			continue
-		}
-		list = append(list, TopDefinition{key.namespace, key.name,
-			float64(now.Touches-before.Touches) / seconds, float64(now.Writes-min(now.Writes, before.Writes)) / seconds,
-			float64(now.Skipped-min(now.Skipped, before.Skipped)) / seconds, max(now.Seconds-before.Seconds, 0) / seconds})
 	}
-	slices.SortFunc(list, func(a, b TopDefinition) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Definition, b.Definition))
-	})
+	sort.Slice(list, func(i, j int) bool { return list[i].Share > list[j].Share })
 	return list[:min(len(list), definitionsShown)]
 }

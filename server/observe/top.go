@@ -111,7 +111,7 @@ type topCounts struct {
 	refused  uint64
 	in, out  uint64
 
-	activities map[definitionKey]declared.Activity // of the databases that are open
+	activities map[string]map[string]declared.Activity // of definitions, of the databases that are open
 }
 
 // Close ends that the view is told of operations.
@@ -186,12 +186,10 @@ func (v *View) count() (c topCounts, databases int) {
 		in, out := traffic.Bytes()
 		c.in, c.out = c.in+in, c.out+out
 	}
-	c.activities = make(map[definitionKey]declared.Activity)
+	c.activities = make(map[string]map[string]declared.Activity)
 	for ns, db := range v.of.Opened {
 		databases++
-		for name, a := range db.Stats().Definitions {
-			c.activities[definitionKey{ns, name}] = a
-		}
+		c.activities[ns] = db.Stats().Definitions
 	}
 	c.stats, c.timings = v.of.Totals()
 	c.log = v.of.Log()

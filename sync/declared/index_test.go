@@ -2,7 +2,9 @@ package declared_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
 	dsync "github.com/dogwooddb/dogwood/sync"
@@ -94,5 +96,82 @@ func TestIndexStates(t *testing.T) {
 	d.ready()
 	if e := d.explained(order); e.Plan != store.PlanScan {
 		t.Errorf("taken out: %+v", e)
+	}
+}
+
+// TestUnusedIndexes: the status says when each index was last read, over restarts, and marks those that were not
+// for 30 days. It is not stored for each read.
+func TestUnusedIndexes(t *testing.T) {
+	const day = 24 * time.Hour
+	began := time.UnixMilli(1_800_000_000_000)
+	clock := began
+	d := &db{TB: t, dir: t.TempDir(), rules: `{"rules": {".read": true, ".write": true, "rooms": {".indexOn": "n"}}}`, now: func() time.Time { return clock }}
+	d.open()
+	defer func() { d.close() }()
+	again := func(after time.Duration) {
+		t.Helper()
+		d.close()
+		clock = clock.Add(after)
+		d.open()
+	}
+	d.set(`groups ` + numbered(5, func(i int) string { return fmt.Sprintf(`{"owner":"o%d","at":{"day":%d}}`, i, i) }))
+	d.deploy(`"byOwner": {"index": "/groups", "by": ["owner", "at/day"]}, "never": {"index": "/groups", "by": ["n", "m"]},
+		"best": {"keep": 2, "at": "/scores/$u", "by": "n"}, "off": {"index": "/groups", "by": ["x", "y"], "state": "off"}`)
+	d.settled()
+	want := func(when string, last time.Time, unused ...string) {
+		t.Helper()
+		var got []string
+		for _, s := range d.status() {
+			if s.Unused {
+				got = append(got, s.Name)
+			}
+		}
+		if s := d.status()[0]; s.LastRead != max(last.UnixMilli(), 0) {
+			t.Errorf("%s: last read at %d, want %d", when, s.LastRead, last.UnixMilli())
+		}
+		all, err := d.Indexes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range all {
+			if x.Unused {
+				got = append(got, x.Path+" "+x.Order)
+			}
+		}
+		if !slices.Equal(got, unused) {
+			t.Errorf("%s: unused are %q, want %q", when, got, unused)
+		}
+	}
+	query := func() { d.readGroups() }
+	again(day)
+	want("never read", time.Time{})
+	query()
+	read := clock
+	again(10 * time.Minute)
+	want("read once", read)
+	query()
+	want("read again", clock)
+	again(1)
+	want("read twice in an hour", read)
+	again(29*day - 11*time.Minute)
+	want("a minute too early", read)
+	again(2 * time.Minute)
+	want("never read for 30 days", read, "never", `/groups ["n","m"]`, `/rooms "n"`)
+	again(day)
+	want("for 30 days", read, "byOwner", "never", `/groups ["owner","at/day"]`, `/groups ["n","m"]`, `/rooms "n"`)
+	query()
+	want("read after that", clock, "never", `/groups ["n","m"]`, `/rooms "n"`)
+	d.deploy(`"byOwner": {"index": "/groups", "by": ["owner", "at/day"]}, "later": {"index": "/groups", "by": ["n", "m", "o"]}`)
+	d.ready()
+	again(day)
+	want("another index", clock.Add(-day), `/rooms "n"`)
+}
+
+// readGroups reads the first group.
+func (d *db) readGroups() {
+	d.Helper()
+	q := tree.Query{OrderBy: `["owner","at/day"]`, Limit: 1}
+	if _, err := d.Get(d.Context(), dsync.Read{Caller: dsync.Admin, Path: tree.MustParsePath("groups"), Query: q}); err != nil {
+		d.Fatal(err)
 	}
 }

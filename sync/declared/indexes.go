@@ -3,6 +3,7 @@ package declared
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/tree"
@@ -22,13 +23,31 @@ type IndexStatus struct {
 	EntryBytes  int64 `json:"entryBytes"`
 	MoreEntries bool  `json:"moreEntries,omitempty"`
 
-	Reads    int64 `json:"reads"`              // since the database was opened
-	LastRead int64 `json:"lastRead,omitempty"` // in milliseconds; 0: not since then
+	Reads int64 `json:"reads"` // since the database was opened
+	LastUse
+}
+
+// A LastUse says when an index was last read. That of an earlier run is right to the hour. Times are in milliseconds.
+type LastUse struct {
+	LastRead int64 `json:"lastRead,omitempty"` // 0: not since Since
+	Since    int64 `json:"since,omitempty"`    // from when that is known; 0: from now
+	Unused   bool  `json:"unused,omitempty"`   // for UnusedAfter; not of one that a bounded list needs
+}
+
+// UnusedAfter is how long an index is not read that is marked as unused.
+const UnusedAfter = 30 * 24 * time.Hour
+
+// lastUseOf returns the use of an index of a database with some data.
+func lastUseOf(d *Data, tx *store.Tx, ix store.Index, now time.Time) LastUse {
+	u := tx.Indexes().Use(ix)
+	last, since := u.Last.Load(), u.Since.Load()
+	known := since > 0 && now.UnixMilli()-max(last, since) >= UnusedAfter.Milliseconds()
+	return LastUse{last, since, known && !d.bounds(ix)}
 }
 
 // AllIndexes returns the indexes that are kept, and those that a definition has switched off. Some
 // are declared by the rules.
-func (d *Data) AllIndexes(tx *store.Tx, byRules []store.Index) ([]IndexStatus, error) {
+func (d *Data) AllIndexes(tx *store.Tx, byRules []store.Index, now time.Time) ([]IndexStatus, error) {
 	list := []IndexStatus{}
 	for _, ix := range d.offIndexes() {
 		list = append(list, IndexStatus{State: Off}.of(ix, d))
@@ -37,6 +56,7 @@ func (d *Data) AllIndexes(tx *store.Tx, byRules []store.Index) ([]IndexStatus, e
 	left := MaxEntries
 	for i := 0; i < len(all) && err == nil; i++ {
 		s := IndexStatus{State: Ready, Rules: slices.Contains(byRules, all[i])}.of(all[i], d)
+		s.Reads, s.LastUse = tx.Indexes().Use(all[i]).Times.Load(), lastUseOf(d, tx, all[i], now)
 		err = s.measure(tx, all[i], &left)
 		list = append(list, s)
 	}
@@ -54,7 +74,7 @@ func (s IndexStatus) of(ix store.Index, d *Data) IndexStatus {
 	return s
 }
 
-// measure adds what an index takes, how far it is, and how often it was read. left is how many
+// measure adds what an index takes, and how far it is. left is how many
 // entries may still be counted.
 func (s *IndexStatus) measure(tx *store.Tx, ix store.Index, left *int) error {
 	u, _, err := tx.Indexes().Usage(ix, *left)
@@ -66,7 +86,6 @@ func (s *IndexStatus) measure(tx *store.Tx, ix store.Index, left *int) error {
 	if !u.At.IsRoot() {
 		s.At = u.At.String()
 	}
-	s.Reads, s.LastRead = tx.Indexes().Reads(ix)
 	return err
 }
 

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/tree"
@@ -172,13 +173,14 @@ type Status struct {
 	Entries     int   `json:"entries,omitempty"`
 	EntryBytes  int64 `json:"entryBytes,omitempty"` // of those that are counted
 	MoreEntries bool  `json:"moreEntries,omitempty"`
+	LastUse
 }
 
 // MaxEntries is how many entries of an index are counted for its status.
 const MaxEntries = 100_000
 
 // Status returns those of all definitions, in the order of the document.
-func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
+func (d *Data) Status(tx *store.Tx, now time.Time) (list []Status, err error) {
 	list = []Status{}
 	if d == nil {
 		return list, nil
@@ -195,6 +197,9 @@ func (d *Data) Status(tx *store.Tx) (list []Status, err error) {
 		if def.Kind == derive.Index {
 			if err := st.ofIndex(tx, def); err != nil {
 				return nil, err
+			}
+			if st.State == Ready {
+				st.LastUse = lastUseOf(d, tx, indexOf(def), now)
 			}
 		}
 		list = append(list, st)
@@ -248,7 +253,7 @@ func (d *Data) WithoutIndex(name string) (list []store.Index) {
 
 // bounds reports whether a bounded list needs an index.
 func (d *Data) bounds(ix store.Index) bool {
-	return slices.ContainsFunc(d.document.Definitions(), func(def *derive.Definition) bool {
+	return slices.ContainsFunc(d.Document().Definitions(), func(def *derive.Definition) bool {
 		return def.Kind == derive.Keep && listIndex(def) == ix
 	})
 }

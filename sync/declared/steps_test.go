@@ -134,7 +134,7 @@ func (o *offline) step() declared.Step {
 // status returns that of the first definition.
 func (o *offline) status() declared.Status {
 	o.Helper()
-	list, err := o.data.Status(o.tx)
+	list, err := o.data.Status(o.tx, time.Now())
 	if err != nil {
 		o.Fatal(err)
 	}

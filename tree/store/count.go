@@ -40,7 +40,7 @@ func (tx *Tx) Count(p tree.Path, q tree.Query) (int, error) {
 	case ix.Order == tree.ByPriority:
 		return countWalk(q, read(tx).byPriority(r.id, p, q))
 	}
-	tx.store.reads.Note(ix.Index)
+	tx.Indexes().noteRead(ix.Index)
 	return countWalk(q, read(tx).byIndex(ix, r.id, p, q))
 }
 

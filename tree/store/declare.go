@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store/used"
 )
 
 var indexesKey = []byte("indexes")
@@ -16,6 +18,8 @@ type storedIndex struct {
 	Order   string `json:"order"`
 	ID      uint32 `json:"id"`
 	Ready   bool   `json:"ready"`
+	Since   int64  `json:"since,omitempty"` // from when Last is known, in milliseconds; 0 in files of earlier versions
+	Last    int64  `json:"last,omitempty"`  // read; see SaveUses
 }
 
 // at returns the indexes that order the children of p, the one by
@@ -51,9 +55,38 @@ func (x Indexes) All() (list []Index, err error) {
 	return list, nil
 }
 
-// Reads returns how often an index was read since the store was opened, by queries, the windows of
-// listeners and lists that declared data bound, and in milliseconds when it was last; 0: never.
-func (x Indexes) Reads(ix Index) (times, last int64) { return x.tx.store.reads.Of(ix) }
+// Use returns how often an index was read since the store was opened, by queries, the windows of
+// listeners and lists that declared data bound, and when it was last. That is kept over restarts, and
+// known once All or Usage was called.
+func (x Indexes) Use(ix Index) *used.Count { return x.tx.store.reads.Of(ix) }
+
+// noteRead notes that an index is read.
+func (x Indexes) noteRead(ix Index) { x.Use(ix).Note(x.tx.store.options.Now()) }
+
+// UsesEvery is how often the last use of indexes is stored.
+const UsesEvery = time.Hour
+
+// UntilSaveUses returns how long SaveUses has nothing to look at. Like SaveUses it is for the goroutine
+// that writes.
+func UntilSaveUses(s *Store) time.Duration { return max(UsesEvery-time.Since(s.saved), 0) }
+
+// SaveUses stores when indexes were last read, if UntilSaveUses says so or this is the end, in a transaction of its
+// own: at most once each UsesEvery for an index, however often it is read.
+func SaveUses(s *Store, end bool) error {
+	if !end && UntilSaveUses(s) > 0 {
+		return nil
+	}
+	s.saved = time.Now() // also if it fails: the next attempt has time
+	c := s.catalogue.Load()
+	if c == nil || !slices.ContainsFunc(c.all, func(d definition) bool {
+		u := s.reads.Of(d.Index)
+		last, saved := u.Last.Load(), u.Saved.Load()
+		return u.Since.Load() == 0 || last > 0 && (saved == 0 || last-saved >= UsesEvery.Milliseconds())
+	}) {
+		return nil
+	}
+	return s.Update(func(tx *Tx) error { return tx.Indexes().storeCatalogue(c.all) })
+}
 
 // catalogue returns the indexes as of the transaction's state. The store keeps
 // the newest; a transaction that began before it changed reads its own. It is
@@ -117,18 +150,28 @@ func (x Indexes) Declare(indexes []Index) error {
 }
 
 func (x Indexes) putCatalogue(all []definition) error {
+	x.tx.work = true
+	x.tx.state.catalogue++
+	x.tx.dirty = true
+	x.tx.known = newCatalogue(x.tx.state.catalogue, all)
+	return x.storeCatalogue(all)
+}
+
+// storeCatalogue stores the indexes, and when they were last read.
+func (x Indexes) storeCatalogue(all []definition) error {
 	stored := make([]storedIndex, len(all))
 	for i, d := range all {
-		stored[i] = storedIndex{d.Pattern, d.Order, d.id, d.ready}
+		u := x.Use(d.Index)
+		if u.Since.Load() == 0 {
+			u.Since.Store(x.tx.store.options.Now().UnixMilli())
+		}
+		u.Saved.Store(u.Last.Load())
+		stored[i] = storedIndex{d.Pattern, d.Order, d.id, d.ready, u.Since.Load(), u.Saved.Load()}
 	}
 	text, err := json.Marshal(stored)
 	if err != nil {
 		return err
 	}
-	x.tx.work = true
-	x.tx.state.catalogue++
-	x.tx.dirty = true
-	x.tx.known = newCatalogue(x.tx.state.catalogue, all)
 	return setText(x.tx, indexesKey, text)
 }
 
@@ -146,6 +189,12 @@ func (x Indexes) loadCatalogue() (*catalogue, error) {
 	all := make([]definition, len(stored))
 	for i, d := range stored {
 		all[i] = definition{Index{d.Pattern, d.Order}, d.ID, d.Ready}
+		if x.tx.store.catalogue.Load() == nil { // the store is being opened
+			u := x.Use(all[i].Index)
+			u.Since.CompareAndSwap(0, d.Since)
+			u.Last.CompareAndSwap(0, d.Last)
+			u.Saved.Store(d.Last)
+		}
 	}
 	return newCatalogue(x.tx.state.catalogue, all), nil
 }

@@ -31,21 +31,25 @@ func (rd reader) entries(r row, rest, p tree.Path, q tree.Query) ([]tree.Entry, 
 	switch {
 	case !r.exists() || r.tag == tagBlob:
 		return nil, nil
-	case r.tag == tagPacked:
-		return rd.among(r.node.Get(rest), p, q)
-	case q.Order() == tree.ByKey:
+	case q.Order() == tree.ByKey && r.tag != tagPacked:
 		return rd.take(p, q, rd.byKey(r.id, q))
 	}
-	ix, ok, err := rd.tx.Indexes().ready(p, q.Order())
+	ix, ok, err := definition{}, false, error(nil)
+	if q.Order() != tree.ByKey && q.Order() != tree.ByPriority {
+		if ix, ok, err = rd.tx.Indexes().ready(p, q.Order()); ok { // of a packed node, too: it is for more children
+			rd.tx.Indexes().noteRead(ix.Index)
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err
+	case r.tag == tagPacked:
+		return rd.among(r.node.Get(rest), p, q)
+	case q.Order() == tree.ByPriority:
+		return rd.take(p, q, rd.byPriority(r.id, p, q))
 	case !ok:
 		return rd.scan(r.id, p, q)
-	case ix.Order == tree.ByPriority:
-		return rd.take(p, q, rd.byPriority(r.id, p, q))
 	}
-	rd.tx.store.reads.Note(ix.Index)
 	return rd.take(p, q, rd.byIndex(ix, r.id, p, q))
 }
 

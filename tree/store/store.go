@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
@@ -26,7 +27,8 @@ type Options struct {
 	// FreezeBytes is [logged.Options.FreezeBytes].
 	FreezeBytes int64
 
-	OnDamage func(error) // is told of every damaged entry that is read; nil: nobody
+	Now      func() time.Time // nil: time.Now
+	OnDamage func(error)      // is told of every damaged entry that is read; nil: nobody
 }
 
 // A Store is an open tree.
@@ -55,6 +57,7 @@ type Store struct {
 	aborted   abortedLoads
 	damaged   atomic.Uint64
 	reads     used.Counts[Index] // of indexes
+	saved     time.Time          // when SaveUses looked last; the writer's
 	unready   bool               // what initialize writes was not written for want of room; the writer's
 	counting  map[uint64]int64   // containers that are being counted, and what is to be added; the writer's
 }
@@ -62,6 +65,9 @@ type Store struct {
 func (o Options) withDefaults() Options {
 	if o.WriterLimit == 0 {
 		o.WriterLimit = DefaultWriterLimit
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return o
 }

@@ -9,26 +9,27 @@ import (
 
 // Counts are those of things of one type. The zero Counts has counted nothing. Its methods may be
 // called by several goroutines at once.
-type Counts[T comparable] struct{ all sync.Map } // T → *count
+type Counts[T comparable] struct{ all sync.Map } // T → *Count
 
-type count struct{ times, last atomic.Int64 }
-
-// Note counts a use.
-func (c *Counts[T]) Note(of T) {
-	v, ok := c.all.Load(of)
-	if !ok {
-		v, _ = c.all.LoadOrStore(of, new(count))
-	}
-	v.(*count).times.Add(1)
-	v.(*count).last.Store(time.Now().UnixMilli())
+// A Count is that of one thing. Times are in milliseconds, and 0 is none.
+type Count struct {
+	Times, Last  atomic.Int64
+	Since, Saved atomic.Int64 // from when Last is known; the Last that is stored. They are the caller's
 }
 
-// Of returns how often something was used, and in milliseconds when it was last; 0: never.
-func (c *Counts[T]) Of(of T) (times, last int64) {
-	if v, ok := c.all.Load(of); ok {
-		return v.(*count).times.Load(), v.(*count).last.Load()
+// Note counts a use at a time.
+func (c *Count) Note(now time.Time) {
+	c.Times.Add(1)
+	c.Last.Store(now.UnixMilli())
+}
+
+// Of returns the count of something.
+func (c *Counts[T]) Of(of T) *Count {
+	v, ok := c.all.Load(of)
+	if !ok {
+		v, _ = c.all.LoadOrStore(of, new(Count))
 	}
-	return 0, 0
+	return v.(*Count)
 }
 
 // Keep forgets those for which keep is false, so that no more is remembered than there is.

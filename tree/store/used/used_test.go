@@ -1,22 +1,26 @@
 package used
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestCounts(t *testing.T) {
 	var c Counts[string]
-	c.Note("a")
-	c.Note("a")
-	c.Note("b")
+	now := time.UnixMilli(5000)
+	for _, of := range []string{"a", "a", "b"} {
+		c.Of(of).Note(now)
+	}
 	for of, want := range map[string]int64{"a": 2, "b": 1, "c": 0} {
-		if times, last := c.Of(of); times != want || (last > 0) != (want > 0) {
-			t.Errorf("%s: %d times, last at %d; want %d", of, times, last, want)
+		if n := c.Of(of); n.Times.Load() != want || (n.Last.Load() == 5000) != (want > 0) {
+			t.Errorf("%s: %d times, last at %d; want %d", of, n.Times.Load(), n.Last.Load(), want)
 		}
 	}
 	c.Keep(func(of string) bool { return of == "b" })
-	if times, last := c.Of("a"); times != 0 || last != 0 {
-		t.Errorf("a is kept: %d, %d", times, last)
+	if n := c.Of("a"); n.Times.Load() != 0 || n.Last.Load() != 0 {
+		t.Errorf("a is kept: %d, %d", n.Times.Load(), n.Last.Load())
 	}
-	if times, _ := c.Of("b"); times != 1 {
+	if c.Of("b").Times.Load() != 1 {
 		t.Errorf("b is forgotten")
 	}
 }

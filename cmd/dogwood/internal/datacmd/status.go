@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"text/tabwriter"
+	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
@@ -19,9 +20,10 @@ type statusCommand struct {
 
 func (statusCommand) Help() string {
 	return `Prints a line for each definition: its state, and how many nodes the state has come to; of
-an index, its entries and their bytes. Not more than 100,000 entries are counted.
-Below it are conflicts, which are places that hold something else than follows, and
-nodes that do not match because an expression failed. The exit code is 1 if a definition
+an index, its entries, their bytes, and when a query last read it. Not more than 100,000
+entries are counted. Below it are indexes that were not read for 30 days, conflicts, which
+are places that hold something else than follows, and nodes that do not match because an
+expression failed. The exit code is 1 if a definition
 has failed, or if the server refuses the document, which an earlier version has accepted.
 
 Examples:
@@ -45,6 +47,9 @@ type status struct {
 	Entries     int   `json:"entries"` // of an index
 	EntryBytes  int64 `json:"entryBytes"`
 	MoreEntries bool  `json:"moreEntries"`
+	LastRead    int64 `json:"lastRead"`
+	Since       int64 `json:"since"`
+	Unused      bool  `json:"unused"`
 }
 
 const (
@@ -141,6 +146,12 @@ func (s *status) progress() string {
 			more = "more than "
 		}
 		text = fmt.Sprintf("entries: %s%d, %s", more, s.Entries, console.FormatBytes(s.EntryBytes))
+		switch at := time.UnixMilli(max(s.LastRead, s.Since)).UTC().Format(time.RFC3339); {
+		case s.LastRead > 0:
+			text += ", last read " + at
+		case s.Since > 0:
+			text += ", not read since " + at
+		}
 	}
 	if s.At != "" {
 		text += ", up to " + console.Printable(s.At)
@@ -153,6 +164,9 @@ func (s *status) printTroubles(w io.Writer) error {
 	var lines []string
 	if s.Error != "" {
 		lines = append(lines, s.Error)
+	}
+	if s.Unused {
+		lines = append(lines, `unused for 30 days; writes pay for it, and "state": "off" frees its room`)
 	}
 	for _, c := range s.Conflicts {
 		lines = append(lines, "conflict: "+c)

@@ -31,8 +31,8 @@ func writeTopLines(w io.Writer, v observe.Top) error {
 		fmt.Fprintf(&b, "%s path %s %s writes/s %.1f reads/s %.1f events/s %.1f\n", at, console.Printable(p.Namespace), console.Printable(p.Path), p.Writes, p.Reads, p.Events)
 	}
 	for _, d := range v.Definitions {
-		fmt.Fprintf(&b, "%s definition %s %s writes/s %.1f touches/s %.1f skipped/s %.1f share %.2f%%\n",
-			at, console.Printable(d.Namespace), console.Printable(d.Definition), d.Writes, d.Touches, d.Skipped, 100*d.Share)
+		fmt.Fprintf(&b, "%s definition %s writes/s %.1f touches/s %.1f skipped/s %.1f share %.2f%%\n",
+			at, console.Printable(d.Namespace+" "+d.Definition), d.Writes, d.Touches, d.Skipped, 100*d.Share)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
