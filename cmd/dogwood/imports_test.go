@@ -121,7 +121,7 @@ var layers = map[string][]string{
 	"cmd/dogwood/internal/config":      {"rules/lang"},
 	"cmd/dogwood/internal/console":     {"rules/explain"},
 	"cmd/dogwood/internal/credentials": {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/datadir", "cmd/dogwood/internal/profile", "server/auth", "tree/store/durable"},
-	"cmd/dogwood/internal/datacmd":     {"cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/project", "cmd/dogwood/internal/versioned", "derive", "rules", "rules/explain", "sync/explained", "tree/invariant"},
+	"cmd/dogwood/internal/datacmd":     {"cmd/dogwood/internal/checks", "cmd/dogwood/internal/client", "cmd/dogwood/internal/console", "cmd/dogwood/internal/project", "cmd/dogwood/internal/versioned", "derive", "rules", "rules/explain", "sync/explained", "tree/invariant"},
 	"cmd/dogwood/internal/datadir":     {"cmd/dogwood/internal/console", "server", "server/auth", "tree/store", "tree/store/dirlock", "tree/store/durable"},
 	"cmd/dogwood/internal/docsite":     {"cmd/dogwood/internal/console"},
 	"cmd/dogwood/internal/manual":      {"cmd/dogwood/internal/build", "cmd/dogwood/internal/console"},

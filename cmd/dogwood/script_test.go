@@ -23,6 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dogwooddb/dogwood/internal/tier"
+	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/store"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +55,7 @@ func pattern(text string) func() *regexp.Regexp {
 //	                        an error that matches
 //	mode MODE FILE          check permissions
 //	poke FILE OLD NEW       replace bytes of a file
+//	plant FILE PATH VALUE   write into a data file, past definitions and rules
 //	upload PATH TEXT        begin a PUT and wait until the server reads its body
 //	uploaded TEXT           send the rest of it and wait for success
 //	putas STATUS PATH TOKENFILE NAMESPACE
@@ -97,6 +100,7 @@ func TestScripts(t *testing.T) {
 			"crowd":      command(3, crowd),
 			"mode":       command(2, mode),
 			"poke":       command(3, poke),
+			"plant":      command(3, plant),
 			"upload":     command(2, upload),
 			"uploaded":   command(1, uploaded),
 			"putas":      command(4, putAs),
@@ -312,6 +316,21 @@ func poke(ts *testscript.TestScript, args []string) error {
 		return fmt.Errorf("cannot replace %q by %q in %s", from, to, args[0])
 	}
 	return os.WriteFile(file, bytes.ReplaceAll(text, from, to), 0o600)
+}
+
+func plant(ts *testscript.TestScript, args []string) error {
+	s, err := store.Open(ts.MkAbs(args[0]), store.Options{})
+	if err != nil {
+		return err
+	}
+	n, err := tree.ParseNode(args[2])
+	if err == nil {
+		err = s.Update(func(tx *store.Tx) error {
+			_, err := tx.Put(tree.MustParsePath(args[1]), n)
+			return err
+		})
+	}
+	return errors.Join(err, s.Close())
 }
 
 func upload(ts *testscript.TestScript, args []string) error {

@@ -1,10 +1,8 @@
 package bulk
 
 import (
-	"context"
 	"errors"
 	"io"
-	"net/http"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
@@ -40,7 +38,7 @@ Examples:
 }
 
 func (c *Backup) Run(e *console.Env) error {
-	emit := func(w io.Writer) error { return c.receive(e.Ctx, w) }
+	emit := func(w io.Writer) error { return client.ReceiveBackup(e.Ctx, c.Flags, w) }
 	if c.Data != "" {
 		emit = c.copyHere
 	}
@@ -55,22 +53,6 @@ func (c *Backup) Run(e *console.Env) error {
 	}
 	e.Done("Backed up %s to %s (%s)", databaseOf(c.OfflineFlags, c.Flags, c.Namespace), c.File, sizeOf(c.File))
 	return nil
-}
-
-// receive writes the data file that a server sends. A server on the same machine is asked
-// not to compress it, which would only cost processor time.
-func (c *Backup) receive(ctx context.Context, w io.Writer) error {
-	db, err := c.Bulk(c.Namespace)
-	if err != nil {
-		return err
-	}
-	r, err := db.Request(ctx, http.MethodGet, "/.settings/backup", nil, nil)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Accept", client.TypeBinary)
-	db.Uncompressed(r)
-	return db.Call(r, w)
 }
 
 // copyHere copies a file of the data directory.

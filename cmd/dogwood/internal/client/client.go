@@ -383,6 +383,22 @@ func errorText(resp *http.Response) string {
 	return text
 }
 
+// ReceiveBackup writes the data file that a server sends. A server on the same machine is asked
+// not to compress it, which would only cost processor time. It is no method: each command would have it.
+func ReceiveBackup(ctx context.Context, f Flags, w io.Writer) error {
+	db, err := f.Bulk(f.Namespace)
+	if err != nil {
+		return err
+	}
+	r, err := db.Request(ctx, http.MethodGet, "/.settings/backup", nil, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", TypeBinary)
+	db.Uncompressed(r)
+	return db.Call(r, w)
+}
+
 // Uncompressed asks a server on this machine not to compress its answer.
 func (c *Client) Uncompressed(r *http.Request) {
 	if IsLoopback(c.base.Hostname()) {

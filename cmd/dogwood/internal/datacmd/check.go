@@ -5,16 +5,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/project"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/versioned"
 	"github.com/dogwooddb/dogwood/derive"
 	"github.com/dogwooddb/dogwood/rules/explain"
 )
 
-// checkCommand needs no data and no server, so an editor or CI can run it after each change.
+// checkCommand needs no data and no server but with --stored, so an editor or CI can run it after each change.
 type checkCommand struct {
-	File string `arg:"" optional:"" default:"database.data.json" help:"Data document; - is standard input."`
+	File   string `arg:"" optional:"" default:"database.data.json" help:"Data document; - is standard input."`
+	Stored bool   `help:"Compare the data of a server with what its data document says, as dogwood check does with a file."`
+	client.Flags
 }
 
 func (checkCommand) Help() string {
@@ -23,13 +29,22 @@ right it prints what each definition costs a write that touches it, in rows: whe
 one node comes, changes or goes, and when a node above k of them is removed.
 The exit code is 2 if there are errors.
 
+With --stored it instead checks what a server has stored: it receives a copy of the data
+file, as of one moment and while the server goes on working, into the directory for
+temporary files, checks it as dogwood check does, and removes it. Definitions that are not
+ready are named, and not compared. The exit code is 1 if something does not agree.
+
 Examples:
 
   dogwood data check database.data.json
-  dogwood data check - < database.data.json`
+  dogwood data check - < database.data.json
+  dogwood data check --stored --secret-file dogwood-data/admin-secret`
 }
 
 func (c *checkCommand) Run(e *console.Env) error {
+	if c.Stored {
+		return c.checkStored(e)
+	}
 	text, err := c.read(e)
 	if err != nil {
 		return console.Unusable(err)
@@ -52,6 +67,59 @@ func (c *checkCommand) Run(e *console.Env) error {
 		}
 	}
 	return err
+}
+
+// checkStored checks a copy of the data file of a server.
+func (c *checkCommand) checkStored(e *console.Env) error {
+	db, err := c.Client()
+	if err != nil {
+		return err
+	}
+	list, err := statusOf(e, db)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.State != "ready" && s.State != "off" {
+			fmt.Fprintln(e.Stdout, console.Printable(s.Name+" is "+s.State+" and not compared"))
+		}
+	}
+	dir, err := os.MkdirTemp("", "dogwood-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "copy.db")
+	if err := c.copyTo(e, file); err != nil {
+		return err
+	}
+	findings, err := checks.Apart(e.Ctx, file)
+	if err != nil {
+		return err
+	}
+	for _, finding := range findings {
+		fmt.Fprintln(e.Stdout, console.Printable(finding))
+	}
+	if len(findings) > 0 {
+		return console.Failed("the data%s did not pass; dogwood data rebuild mends what a definition keeps", versioned.InDatabase(db))
+	}
+	_, err = fmt.Fprintln(e.Stdout, "ok")
+	return err
+}
+
+// copyTo receives the data file of the server.
+func (c *checkCommand) copyTo(e *console.Env, file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	stop := console.ShowProgress(e, func() int64 {
+		n, _ := f.Seek(0, io.SeekCurrent) // without it there is no progress
+		return n
+	}, 0)
+	err = client.ReceiveBackup(e.Ctx, c.Flags, f)
+	stop()
+	return errors.Join(err, f.Close())
 }
 
 // read reads the document. It reads no more than shows that it is too large.
