@@ -68,7 +68,7 @@ const UsesEvery = time.Hour
 
 // UntilSaveUses returns how long SaveUses has nothing to look at. Like SaveUses it is for the goroutine
 // that writes.
-func UntilSaveUses(s *Store) time.Duration { return max(UsesEvery-s.options.Now().Sub(s.saved), 0) }
+func UntilSaveUses(s *Store) time.Duration { return max(UsesEvery-time.Since(s.saved), 0) }
 
 // SaveUses stores when indexes were last read, if UntilSaveUses says so or this is the end, in a transaction of its
 // own: at most once each UsesEvery for an index, however often it is read.
@@ -76,7 +76,7 @@ func SaveUses(s *Store, end bool) error {
 	if !end && UntilSaveUses(s) > 0 {
 		return nil
 	}
-	s.saved = s.options.Now() // also if it fails: the next attempt has time
+	s.saved = time.Now() // also if it fails: the next attempt has time
 	c := s.catalogue.Load()
 	if c == nil || !slices.ContainsFunc(c.all, func(d definition) bool {
 		u := s.reads.Of(d.Index)
@@ -162,7 +162,9 @@ func (x Indexes) storeCatalogue(all []definition) error {
 	stored := make([]storedIndex, len(all))
 	for i, d := range all {
 		u := x.Use(d.Index)
-		u.Since.CompareAndSwap(0, x.tx.store.options.Now().UnixMilli())
+		if u.Since.Load() == 0 {
+			u.Since.Store(x.tx.store.options.Now().UnixMilli())
+		}
 		u.Saved.Store(u.Last.Load())
 		stored[i] = storedIndex{d.Pattern, d.Order, d.id, d.ready, u.Since.Load(), u.Saved.Load()}
 	}

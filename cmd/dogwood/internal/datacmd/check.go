@@ -70,7 +70,7 @@ func (c *checkCommand) Run(e *console.Env) error {
 }
 
 // checkStored checks a copy of the data file of a server.
-func (c *checkCommand) checkStored(e *console.Env) (err error) {
+func (c *checkCommand) checkStored(e *console.Env) error {
 	db, err := c.Client()
 	if err != nil {
 		return err
@@ -81,22 +81,20 @@ func (c *checkCommand) checkStored(e *console.Env) (err error) {
 	}
 	for _, s := range list {
 		if s.State != "ready" && s.State != "off" {
-			fmt.Fprintf(e.Stdout, "%s is %s and not compared\n", console.Printable(s.Name), console.Printable(s.State))
+			fmt.Fprintln(e.Stdout, console.Printable(s.Name+" is "+s.State+" and not compared"))
 		}
 	}
 	dir, err := os.MkdirTemp("", "dogwood-check-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "copy.db")
 	if err := c.copyTo(e, file); err != nil {
 		return err
 	}
-	line := e.StatusLine()
-	line.Show("the copy is being checked")
 	findings, err := checks.Apart(e.Ctx, file)
-	if line.Clear(); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, finding := range findings {
@@ -116,11 +114,8 @@ func (c *checkCommand) copyTo(e *console.Env, file string) error {
 		return err
 	}
 	stop := console.ShowProgress(e, func() int64 {
-		info, err := f.Stat()
-		if err != nil {
-			return 0
-		}
-		return info.Size()
+		n, _ := f.Seek(0, io.SeekCurrent) // without it there is no progress
+		return n
 	}, 0)
 	err = client.ReceiveBackup(e.Ctx, c.Flags, f)
 	stop()
