@@ -70,7 +70,7 @@ func (c *checkCommand) Run(e *console.Env) error {
 }
 
 // checkStored checks a copy of the data file of a server.
-func (c *checkCommand) checkStored(e *console.Env) error {
+func (c *checkCommand) checkStored(e *console.Env) (err error) {
 	db, err := c.Client()
 	if err != nil {
 		return err
@@ -81,20 +81,22 @@ func (c *checkCommand) checkStored(e *console.Env) error {
 	}
 	for _, s := range list {
 		if s.State != "ready" && s.State != "off" {
-			fmt.Fprintln(e.Stdout, console.Printable(s.Name+" is "+s.State+" and not compared"))
+			fmt.Fprintf(e.Stdout, "%s is %s and not compared\n", console.Printable(s.Name), console.Printable(s.State))
 		}
 	}
 	dir, err := os.MkdirTemp("", "dogwood-check-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "copy.db")
 	if err := c.copyTo(e, file); err != nil {
 		return err
 	}
+	line := e.StatusLine()
+	line.Show("the copy is being checked")
 	findings, err := checks.Apart(e.Ctx, file)
-	if err != nil {
+	if line.Clear(); err != nil {
 		return err
 	}
 	for _, finding := range findings {
@@ -114,8 +116,11 @@ func (c *checkCommand) copyTo(e *console.Env, file string) error {
 		return err
 	}
 	stop := console.ShowProgress(e, func() int64 {
-		n, _ := f.Seek(0, io.SeekCurrent) // without it there is no progress
-		return n
+		info, err := f.Stat()
+		if err != nil {
+			return 0
+		}
+		return info.Size()
 	}, 0)
 	err = client.ReceiveBackup(e.Ctx, c.Flags, f)
 	stop()
