@@ -253,9 +253,8 @@ func sendBody(q *request, a answer) {
 	}
 	if q.method != http.MethodHead && (a.pieces != nil || len(a.body) > gzipFrom) && acceptsGzip(q.r.Header) {
 		if a.pieces == nil && len(a.body) <= smallAnswer {
-			if short, err := q.compressed(a.body); err == nil {
+			if q.briefs.Do(q.ctx, func() error { a.body = compressed(a.body); return nil }) == nil {
 				h.Set("Content-Encoding", "gzip")
-				a.body = short
 			}
 		} else if q.answer.Of.Try(gzipBytes) == nil {
 			defer q.answer.Of.Release(gzipBytes)

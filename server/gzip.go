@@ -31,14 +31,19 @@ var errExpansion = &statusError{http.StatusRequestEntityTooLarge, "The body is c
 // a kilobyte become MaxWriteBytes, so that sending costs an attacker nothing
 // and us everything.
 type inflater struct {
-	src     io.Reader
-	z       *gzip.Reader
-	in, out int64
+	src        io.Reader
+	z          *gzip.Reader
+	read, made int64
 
-	// of, if not nil, is the request in whose places it inflates what is long. Beyond that
-	// it is charged for what comes out, which costs little to send.
-	of    *request
-	turns bool // it is in such a place
+	*places      // in which it inflates texts that are long; nil: in none
+	turns   bool // it is in one
+}
+
+// A places is those of a request for long work.
+type places struct {
+	in     func(size int, f func())      // runs f in one
+	out    func(wait func() error) error // has no place during wait
+	charge func(requests int)            // for what comes out, which costs little to send
 }
 
 func newInflater(src io.Reader) (*inflater, error) {
@@ -49,17 +54,17 @@ func newInflater(src io.Reader) (*inflater, error) {
 }
 
 func (f *inflater) Read(p []byte) (n int, err error) {
-	if f.turns = f.of != nil && f.out >= outbox.LongText; f.turns {
-		f.of.making(outbox.LongText, func() { n, err = f.z.Read(p) })
+	if f.turns = f.places != nil && f.made >= outbox.LongText; f.turns {
+		f.in(outbox.LongText, func() { n, err = f.z.Read(p) })
 	} else {
 		n, err = f.z.Read(p)
 	}
-	before := f.out
-	f.out += int64(n)
-	if f.of != nil {
-		f.of.charge(int(f.out/chargedText - before/chargedText))
+	before := f.made
+	f.made += int64(n)
+	if f.places != nil {
+		f.charge(int(f.made/chargedText - before/chargedText))
 	}
-	if f.out > freeExpansion && f.out > f.in*maxExpansion {
+	if f.made > freeExpansion && f.made > f.read*maxExpansion {
 		return 0, errExpansion
 	}
 	return n, err
@@ -74,11 +79,11 @@ type deflated inflater
 func (d *deflated) Read(p []byte) (n int, err error) {
 	read := func() error { n, err = d.src.Read(p); return err }
 	if d.turns {
-		err = d.of.readers.Yield(read) // a slow client holds no place
+		err = d.out(read) // a slow client holds no place
 	} else {
 		err = read()
 	}
-	d.in += int64(n)
+	d.read += int64(n)
 	return n, err
 }
 
@@ -109,17 +114,13 @@ func compress(dst io.Writer, write func(io.Writer) error) {
 }
 
 // compressed returns a short body in gzip form.
-func (q *request) compressed(body []byte) (short []byte, err error) {
-	err = q.briefs.Do(q.ctx, func() error {
-		var text bytes.Buffer
-		compress(&text, func(z io.Writer) error {
-			_, err := z.Write(body)
-			return err
-		})
-		short = text.Bytes()
-		return nil
+func compressed(body []byte) []byte {
+	var text bytes.Buffer
+	compress(&text, func(z io.Writer) error {
+		_, err := z.Write(body)
+		return err
 	})
-	return short, err
+	return text.Bytes()
 }
 
 // acceptsGzip reports whether a client takes gzip, which it may refuse with a

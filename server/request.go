@@ -193,7 +193,7 @@ func (q *request) plainBody(max int64, turns bool) (src io.Reader, err error) {
 			return nil, badRequest("Invalid data; the body is not gzip")
 		}
 		if turns {
-			z.of = q
+			z.places = &places{q.making, q.readers.Yield, q.charge}
 		}
 		src = http.MaxBytesReader(q.w, z, max)
 	}

@@ -51,7 +51,7 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 		Shown:  true,
 	})
 	if c != nil {
-		q.answering(len(c.Writes[0].Node.Text()), func() {
+		answering(q, len(c.Writes[0].Node.Text()), func() {
 			n, whole := c.Shown(0)
 			a = q.node(n)
 			if !whole || !c.Stays(0) {
@@ -65,7 +65,7 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 		if err := q.reserve(size); err != nil {
 			return answer{}, err
 		}
-		q.answering(size, func() { a = q.node(stale.Current) }) // clients take the value from here and try again
+		answering(q, size, func() { a = q.node(stale.Current) }) // clients take the value from here and try again
 		a.status = http.StatusPreconditionFailed
 		return a, nil
 	}
@@ -75,7 +75,7 @@ func replaceValue(q *request, w tree.Write) (answer, error) {
 // answering runs f, which makes the answer of a write from a value of size bytes, in a place among
 // the reads if that is long: to hash a value takes longer than to parse it. It does not fail, since
 // the write was made.
-func (q *request) answering(size int, f func()) {
+func answering(q *request, size int, f func()) {
 	if q.form.silent && !q.cond.wantTag {
 		size = 0 // the value is not looked at
 	}
@@ -156,7 +156,7 @@ func patchValue(q *request) (answer, error) {
 		return explained, err
 	}
 	var a answer
-	q.answering(len(src), func() { a = q.json(func(dst []byte) []byte { return appendEcho(dst, base, c) }) })
+	answering(q, len(src), func() { a = q.json(func(dst []byte) []byte { return appendEcho(dst, base, c) }) })
 	return a, nil
 }
 

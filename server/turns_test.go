@@ -95,7 +95,7 @@ func TestTurnsAreNoDelayOfTheClient(t *testing.T) {
 		tn := townOf(t, Options{Dev: true})
 		defer tn.shutdown()
 		var text strings.Builder
-		for i := range 100 << 10 { // of which much has to be sent
+		for i := range 100 << 10 { // much of it has to be sent
 			text.WriteByte('a' + byte(i*i%251*i%26))
 		}
 		header := http.Header{"Content-Encoding": {"gzip"}}
@@ -123,7 +123,7 @@ func TestBatchIsMadeInTurns(t *testing.T) {
 	})
 }
 
-// What is made of less counts by its length: a body that was compressed, and an answer that
+// A short request that has much made counts by the length: a body that was compressed, and an answer that
 // tells a value again and again.
 func TestExpansionRate(t *testing.T) {
 	text := `"` + strings.Repeat("x", 9*chargedText) + `"`

@@ -15,7 +15,7 @@ import (
 	"github.com/dogwooddb/dogwood/bench/connect"
 )
 
-// Attacks by short requests of which much is made: long texts, and long answers.
+// Attacks by short requests that have the server make much: long texts, and long answers.
 
 // told is how often a batch of the attack batches asks for one value: there is only its text
 // in memory, and the answer is as many times as long.

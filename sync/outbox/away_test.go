@@ -7,7 +7,7 @@ import (
 	"github.com/dogwooddb/dogwood/limit"
 )
 
-// What long polls took counts until it was sent, whatever is taken after it, and also when the outbox
+// The answer to a long poll counts until it was sent, whatever is taken after it, and also when the outbox
 // is closed. Without room for more, each is given little.
 func TestTakenAway(t *testing.T) {
 	const small, large, batch, memory = 15 << 10, 200 << 10, 256 << 10, 1 << 20
