@@ -1,4 +1,5 @@
 import { defaultSocket } from '#socket'
+import { clock, clockOffset } from './clock.js'
 import { type Answer, errorOf, missing, noDatabase } from './errors.js'
 import { excess, joiner, type Message, transmit } from './frames.js'
 import { hashNode } from './hash.js'
@@ -21,17 +22,6 @@ const LONGEST_WAIT = 30_000
 const SHORTEST_WAIT = 500
 const STABLE = 10_000 // a connection that lasted counts as a success
 const FEW = 3 // tokens that may be refused in a row before the client waits, and warns
-
-/** A monotonic clock in milliseconds. */
-export const clock = () => performance.now()
-
-/**
- * By how many milliseconds the server's clock is ahead, by a time `ts` that the server has sent
- * between `from` and now. Clocks that may agree do: a handshake that is read late says
- * nothing about the clocks, and push must not make keys that sort before those made earlier elsewhere.
- */
-export const clockOffset = (ts: number, from: number) =>
-  Math.max(ts - Date.now(), Math.min(0, ts - from)) || 0
 
 /**
  * A Connection carries requests to the server and pushes from it. It detects when the

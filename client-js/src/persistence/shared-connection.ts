@@ -1,4 +1,4 @@
-import { clock, clockOffset } from '../core/connection.js'
+import { clock, clockOffset } from '../core/clock.js'
 import { joiner, transmit } from '../core/frames.js'
 import { queryId } from '../core/params.js'
 import { formatPath, parsePath } from '../core/path.js'

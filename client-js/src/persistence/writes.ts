@@ -1,4 +1,4 @@
-import { clock } from '../core/connection.js'
+import { clock } from '../core/clock.js'
 import type { Core } from '../core/core.js'
 import { type Answer, DogwoodError, errorOf, isEnd } from '../core/errors.js'
 import type { Kind, Link, Request } from '../core/link.js'
