@@ -1,11 +1,22 @@
 // The package dogwood, packed, installed from its files and run.
 import assert from 'node:assert/strict'
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { emptyDir, install, program, refused, root, run, serve } from './install.mjs'
 
 const here = `${process.platform}-${process.arch}`
+
+/** What a process waits for after each process that it started. */
+const slowStart = `
+const processes = require('node:child_process')
+const { spawn } = processes
+processes.spawn = (...args) => {
+  const child = spawn(...args)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)
+  return child
+}
+`
 
 /** Packs the package, and the one of this platform, and returns their files. */
 async function pack(t) {
@@ -50,7 +61,11 @@ test('npx dogwood', async t => {
   assert.deepEqual(await other.ended, { code: 0, signal: null })
 
   // A supervisor ends npx alone, and the server ends, too, whatever the shell is between them.
-  const third = await serve(t, 'npx', [...npx, 'dev', '--port', '0'], { cwd: dir })
+  // The machine may be so busy that the server listens before the command that started it goes on.
+  const slow = join(dir, 'slow.cjs')
+  await writeFile(slow, slowStart)
+  const env = { ...process.env, NODE_OPTIONS: `--require=${slow}` }
+  const third = await serve(t, 'npx', [...npx, 'dev', '--port', '0'], { cwd: dir, env })
   third.child.kill('SIGTERM')
   await third.ended
   await refused(third.url)

@@ -20,7 +20,9 @@ function program() {
   }
 }
 
-const child = spawn(program(), process.argv.slice(2), { stdio: 'inherit' })
+// Whatever ends this process must find what passes it on: all of it is there before the program
+// can say that it listens.
+let child
 
 // A terminal sends its signals to the program, too, which decides when it ends. Supervisors
 // send theirs to this process only.
@@ -43,6 +45,7 @@ if (process.env.npm_lifecycle_event === 'npx') {
   }, 200).unref()
 }
 
+child = spawn(program(), process.argv.slice(2), { stdio: 'inherit' })
 child.on('error', err => {
   console.error(`dogwood: ${err.message}`)
   process.exit(1)
