@@ -42,7 +42,7 @@ type core struct {
 	access   access.Access
 	watchers trace.Watchers
 	audience *audience.Audience
-	hashes   fingerprint.Cache // the lock of the audience guards it
+	hashes   fingerprint.Cache // the lock of the audience guards it, but for Has
 
 	work  bool             // there may be something to reclaim or to build; the committer's
 	late  []task           // see retry; the committer's

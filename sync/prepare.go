@@ -61,17 +61,23 @@ func (wr *writer) turnOf(w Write) *limit.Share {
 }
 
 // needsPreparing reports whether the value that the condition of a write is about is
-// large. It reads a small part of the value, and nothing for a caller that may not
-// read it: the committer refuses the write.
+// large. It reads a small part of a value whose hash is not known, and nothing for a caller
+// that may not read it: the committer refuses the write.
 func (wr *writer) needsPreparing(ctx context.Context, w Write) (large bool, err error) {
 	if w.If == nil || w.Update[0].Priority {
 		return false, nil
 	}
+	known := wr.db.hashes.Has(w.Update[0].Path, comparedAtOnce/2)
 	err = wr.db.snapshot(func(tx *store.Tx) error {
-		if may, err := wr.db.access.MayRead(ctx, access.State{Rules: wr.db.rules.Load(), Data: tx}, access.Whole(w.Caller, w.Update[0].Path, w.Door == DoorREST)); err != nil || !may {
+		may, err := wr.db.access.MayRead(ctx, access.State{Rules: wr.db.rules.Load(), Data: tx}, access.Whole(w.Caller, w.Update[0].Path, w.Door == DoorREST))
+		if err != nil || !may {
 			return err
 		}
-		_, err := tx.GetLimit(w.Update[0].Path, comparedAtOnce/2)
+		if known {
+			large = true
+			return nil
+		}
+		_, err = tx.GetLimit(w.Update[0].Path, comparedAtOnce/2)
 		if errors.Is(err, store.ErrTooBig) {
 			large, err = true, nil
 		}

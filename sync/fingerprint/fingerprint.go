@@ -5,6 +5,7 @@ package fingerprint
 import (
 	"container/list"
 	"errors"
+	"sync"
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -73,12 +74,22 @@ func (f *Fingerprint) Answers(most int64, rs *rules.Ruleset) bool {
 const Max = 256
 
 // A Cache remembers the fingerprints of the values that conditions are about, so
-// that repeated conditions do not read and hash a value again. It has no lock:
-// what guards the order of commits guards it.
+// that repeated conditions do not read and hash a value again. What guards the order of
+// commits guards it, but for Has.
 type Cache struct {
 	watched trie.Trie[*Fingerprint] // those that writes make stale
+	mu      sync.RWMutex            // held to change byPath, and by Has
 	byPath  map[tree.Path]*Fingerprint
 	order   list.List // of byPath; the most recently used first
+}
+
+// Has reports whether the fingerprint is known of a value at p that has more than size bytes
+// as text. It waits for no commit, which may change that at any time.
+func (h *Cache) Has(p tree.Path, size int64) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	f := h.byPath[p]
+	return f != nil && f.size > size
 }
 
 // Find returns the fingerprint of the value at p, nil if it is not known.
@@ -105,6 +116,8 @@ func (h *Cache) Keep(f *Fingerprint) {
 	if len(h.byPath) >= Max {
 		h.Drop(h.order.Back().Value.(*Fingerprint))
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.byPath == nil {
 		h.byPath = make(map[tree.Path]*Fingerprint)
 	}
@@ -120,6 +133,8 @@ func (h *Cache) Drop(f *Fingerprint) {
 	h.watched.Remove(f.Path, f)
 	if f.place != nil {
 		h.order.Remove(f.place)
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		delete(h.byPath, f.Path)
 	}
 }
