@@ -135,7 +135,7 @@ func (q *request) mayStream() bool {
 
 // jsonText is json for a text that is there.
 func (q *request) jsonText(body string) answer {
-	return q.json(func(dst []byte) []byte { return append(dst, body...) })
+	return q.json(func(dst []byte) []byte { return piecewise.Append(dst, body) })
 }
 
 // node answers with a value in plain form, with the ETag that was asked for.

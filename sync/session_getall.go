@@ -12,6 +12,7 @@ import (
 	"github.com/dogwooddb/dogwood/sync/query"
 	"github.com/dogwooddb/dogwood/sync/wire"
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // getAll answers a read of several places (docs/extensions.md). Like get it sees
@@ -183,7 +184,7 @@ func (f *Found) appendEach(dst []byte) []byte {
 		if one.Err != nil || one.Node.IsEmpty() {
 			return dst, false
 		}
-		return append(dst, one.Node.Text()...), true
+		return piecewise.Append(dst, one.Node.Text()), true
 	})
 	dst = f.AppendMembers(append(dst, `},"e":{`...), func(one *Found, dst []byte) ([]byte, bool) {
 		if one.Err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dogwooddb/dogwood/tree/jsontext"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A Node is the immutable value below a path: a leaf (boolean, number or
@@ -29,7 +30,13 @@ func Bool(b bool) Node { return Node{strconv.FormatBool(b)} }
 func Number(f float64) Node { return Node{string(appendNumber(nil, f))} }
 
 // String returns a leaf.
-func String(s string) Node { return Node{string(jsontext.AppendQuoted(make([]byte, 0, len(s)+2), s))} }
+func String(s string) Node {
+	b := jsontext.AppendQuoted(make([]byte, 0, len(s)+2), s)
+	if cap(b) == len(s)+2 { // nothing was escaped
+		return Node{piecewise.Own(b)}
+	}
+	return Node{piecewise.String(b)}
+}
 
 // FromCanonical returns the node whose canonical text is s, "" or "null" being
 // the absent node. It does not check s: it is for text that this package made,
@@ -98,9 +105,9 @@ func (n Node) WithPriority(p Node) Node {
 	case p.IsEmpty():
 		return Node{v}
 	case v[0] == '{':
-		return Node{`{".priority":` + p.text + "," + v[1:]}
+		return Node{piecewise.Join(`{".priority":`, p.text, ",", v[1:])}
 	}
-	return Node{`{".priority":` + p.text + `,".value":` + v + "}"}
+	return Node{piecewise.Join(`{".priority":`, p.text, `,".value":`, v, "}")}
 }
 
 // Children yields the children in key order.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // A RangeMerge replaces the leaves in a range of a node: those after Start, up
@@ -86,7 +87,7 @@ func (w *mergeWriter) last() *RangeMerge { return &w.merges[len(w.merges)-1] }
 func (w *mergeWriter) part(at int, n Node) {
 	if w.moveTo(at) {
 		w.start()
-		w.buf = append(w.buf, n.text...)
+		w.buf = piecewise.Append(w.buf, n.text)
 	}
 }
 

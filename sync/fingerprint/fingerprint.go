@@ -74,7 +74,7 @@ func (f *Fingerprint) Answers(most int64, rs *rules.Ruleset) bool {
 const Max = 256
 
 // A Cache remembers the fingerprints of the values that conditions are about, so
-// that repeated conditions do not read and hash a value again. What guards the order of
+// that repeated conditions do not read and hash a value again. The lock that orders
 // commits guards it, but for Has.
 type Cache struct {
 	watched trie.Trie[*Fingerprint] // those that writes make stale

@@ -182,7 +182,7 @@ func appendBlock(name, path string, data, id []byte) []byte {
 	b = append(append(b, "event: "...), name...)
 	b = append(b, "\ndata: {\"path\":"...)
 	b = wire.AppendString(b, path)
-	b = append(append(b, ",\"data\":"...), data...)
+	b = piecewise.Append(append(b, ",\"data\":"...), data)
 	return endBlock(append(b, "}\n"...), id)
 }
 

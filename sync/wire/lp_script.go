@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/dogwooddb/dogwood/tree/jsontext"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // The replies to long polls are scripts that a page runs in a child frame
@@ -85,11 +86,11 @@ func appendLiteral(dst, msg []byte) []byte {
 	for i := 0; i < len(msg); {
 		quote := bytes.IndexByte(msg[i:], '"')
 		if quote < 0 {
-			return append(dst, msg[i:]...)
+			return piecewise.Append(dst, msg[i:])
 		}
 		start := i + quote
 		end := jsontext.SkipString(jsontext.View(msg), start)
-		dst = append(dst, msg[i:start]...)
+		dst = piecewise.Append(dst, msg[i:start])
 		if isProtoKey(msg, start, end) {
 			dst = append(dst, `["__proto__"]`...)
 		} else {
@@ -136,9 +137,9 @@ func appendScriptString(dst, text []byte) []byte {
 		default:
 			continue
 		}
-		dst = append(dst, text[done:i]...)
+		dst = piecewise.Append(dst, text[done:i])
 		dst = append(dst, escaped...)
 		done = i + size
 	}
-	return append(dst, text[done:]...)
+	return piecewise.Append(dst, text[done:])
 }

@@ -1,6 +1,10 @@
 package wire
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
+)
 
 // AppendPush appends a push of data (protocol §5.4): PushData, PushMerge or
 // PushRangeMerge at a path, with data as raw JSON. A tag of 0 is no tag.
@@ -14,7 +18,7 @@ func AppendPush[T Raw](dst []byte, action, path string, data T, tag int64) []byt
 
 // AppendPushPrefix appends a push up to and including its data.
 func AppendPushPrefix[T Raw](dst []byte, action, path string, data T) []byte {
-	return append(AppendPushHead(dst, action, path), data...)
+	return piecewise.Append(AppendPushHead(dst, action, path), data)
 }
 
 // AppendPushHead appends a push up to its data, for callers that encode the

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"slices"
 	"strconv"
 )
@@ -18,8 +19,7 @@ func AppendOK[T Raw](dst []byte, id int64, data T) []byte {
 	if len(data) == 0 {
 		dst = append(dst, `""`...)
 	}
-	dst = append(dst, data...)
-	return append(dst, `}}}`...)
+	return append(piecewise.Append(dst, data), `}}}`...)
 }
 
 // AppendOKWith is AppendOK with data that f appends, which is not copied then.

@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; ; {
 		n, _ := PlainPrefix(s[i:])
-		dst = append(dst, s[i:i+n]...)
+		dst = piecewise.Append(dst, s[i:i+n])
 		if i += n; i == len(s) {
 			return append(dst, '"')
 		}
@@ -122,9 +123,9 @@ func unescape(raw string, i int) (s string, ok bool) {
 		if n == 0 {
 			return "", false
 		}
-		out = utf8.AppendRune(append(out, raw[:i]...), r)
+		out = utf8.AppendRune(piecewise.Append(out, raw[:i]), r)
 		raw = raw[i+n:]
 		i = strings.IndexByte(raw, '\\')
 	}
-	return string(append(out, raw...)), true
+	return piecewise.String(piecewise.Append(out, raw)), true
 }

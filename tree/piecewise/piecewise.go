@@ -12,6 +12,7 @@ package piecewise
 
 import (
 	"runtime"
+	"strings"
 	"unsafe"
 )
 
@@ -61,6 +62,16 @@ func Add[E any](s []E, e E) []E {
 		s = Grow(s, 1)
 	}
 	return append(s, e)
+}
+
+// Write appends s to what b has.
+func Write(b *strings.Builder, s string) {
+	for len(s) > piece {
+		b.WriteString(s[:piece])
+		s = s[piece:]
+		runtime.Gosched()
+	}
+	b.WriteString(s)
 }
 
 // String returns b as a string, a copy.

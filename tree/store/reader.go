@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dogwooddb/dogwood/tree"
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -164,7 +165,7 @@ func (l *loader) row(r row) error {
 		if err != nil {
 			return err
 		}
-		l.buf.WriteString(n.Text())
+		piecewise.Write(&l.buf, n.Text())
 	default:
 		return l.container(r)
 	}
@@ -234,7 +235,7 @@ func (rd reader) blob(r row) (string, error) {
 	if uint64(len(buf)) != r.size {
 		return "", wrongSize(r, uint64(len(buf)))
 	}
-	return string(buf), nil
+	return piecewise.Own(buf), nil
 }
 
 // start returns a leaf with the beginning of a long string: as much as entries of indexes hold, and

@@ -7,7 +7,7 @@ import { emptyDir, install, program, refused, root, run, serve } from './install
 
 const here = `${process.platform}-${process.arch}`
 
-/** What a process waits for after each process that it started. */
+/** Loaded into a process, it has that process wait after each one that it starts. */
 const slowStart = `
 const processes = require('node:child_process')
 const { spawn } = processes
