@@ -22,7 +22,7 @@ type Client struct {
 	connects *rate.Limiter
 	Requests *rate.Limiter // HTTP requests and messages
 	Resources
-	heads sync.Mutex // of the connection whose large head is being taken in
+	intake sync.Mutex // of the connection that takes in a piece of a large head or body
 
 	// These are guarded by the table's mu.
 	holders     int

@@ -32,7 +32,7 @@ type conn struct {
 	head    head             // of the goroutine that reads
 	ahead   []byte           // what was read too far, in buffer
 	buffer  *[readAhead]byte // nil: nothing was
-	turn    atomic.Bool      // it has client.heads
+	turn    atomic.Bool      // it has client.intake
 	held    limit.Hold       // what the head takes; of the goroutine of the request
 	request *http.Request    // that has the head; nil: none
 

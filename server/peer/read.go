@@ -41,8 +41,10 @@ func (c *conn) Read(p []byte) (n int, err error) {
 		return c.readHead(p)
 	case left == unknown && len(p) <= readAhead:
 		p = p[:min(len(p), maxAhead)]
+	case left == unknown:
+		return c.readBody(p)
 	case left > 0:
-		n, err = c.fetch(p[:min(int64(len(p)), left)])
+		n, err = c.readBody(p[:min(int64(len(p)), left)])
 		c.left.Add(int64(-n))
 		return n, err
 	}
@@ -58,6 +60,19 @@ func (c *conn) fetch(p []byte) (n int, err error) {
 	c.keepAhead(c.ahead[n:])
 	return n, nil
 }
+
+// readBody reads bytes of a body. Of a large one, they are read while no other connection of the
+// client reads such: to copy them from the system is much of the work of a body, and dozens of
+// connections that do so at once would keep all processors from other clients.
+func (c *conn) readBody(p []byte) (n int, err error) {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.client != nil && len(c.ahead) == 0 && len(p) >= largeBody {
+		return readLocked(tcp, p, &c.client.intake)
+	}
+	return c.fetch(p)
+}
+
+// largeBody is the room for bytes of a body from which on they are read one connection after the other.
+const largeBody = 8 << 10
 
 // keepAhead keeps bytes for the next call of fetch.
 func (c *conn) keepAhead(p []byte) {
@@ -106,14 +121,14 @@ func (c *conn) readHead(p []byte) (int, error) {
 // Hundreds of heads that arrive at once would keep all processors from other clients.
 func (c *conn) takeTurn(n int) {
 	if c.client != nil && c.head.size+int64(n) > FreeHead {
-		c.client.heads.Lock()
+		c.client.intake.Lock()
 		c.turn.Store(true)
 	}
 }
 
 func (c *conn) endTurn() {
 	if c.turn.Load() && c.turn.CompareAndSwap(true, false) { // net/http reads on while the handler begins
-		c.client.heads.Unlock()
+		c.client.intake.Unlock()
 	}
 }
 

@@ -41,16 +41,16 @@ func TestTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			taken += n
-			free := c.client.heads.TryLock()
+			free := c.client.intake.TryLock()
 			if free {
-				c.client.heads.Unlock()
+				c.client.intake.Unlock()
 			}
 			if free == (taken > FreeHead) {
 				t.Fatalf("%s: after %d bytes, another connection may go on: %v", name, taken, free)
 			}
 		}
 		end(c)
-		if !c.client.heads.TryLock() {
+		if !c.client.intake.TryLock() {
 			t.Errorf("%s does not end the turn", name)
 		}
 		far.Close()
