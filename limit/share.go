@@ -91,6 +91,14 @@ func (s *Share) refusal(n int64) error {
 	return nil
 }
 
+// Exceeds reports whether s would hold more than it may with n more, which are taken by Force.
+func (s *Share) Exceeds(n int64) bool {
+	s.meter.mu.Lock()
+	defer s.meter.mu.Unlock()
+	free := s.meter.max - s.meter.used - n
+	return free < 0 || s.bounded && (s.used+n > s.max || s.used+n > free+1)
+}
+
 // need returns how much has to be free for refusal to allow n more. mu is held.
 func (s *Share) need(n int64) int64 {
 	switch {

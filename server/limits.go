@@ -38,6 +38,7 @@ type Limits struct {
 	MaxConnections   int   // HTTP connections, event streams among them; 1/16 of Memory, 16 KiB each, 100,000
 	MaxRealtime      int   // realtime connections; twice as many, 200,000
 	MaxPolls         int   // connections through long polling among these; a fourth of them, 10,000
+	MaxListens       int   // listens of all addresses that have bounds; 1/4 of Memory, 3 KiB each, 10,000,000
 	MaxNamespaces    int   // databases that are made on first use; 10,000
 	MaxPathWindows   int   // different queries at one path of one database, by weight; 10,000, MaxPathWindows at most
 
@@ -130,7 +131,8 @@ const defaultMemory = 4 << 30
 // idle WebSocket takes 14 KiB.
 const (
 	connectionBytes = 16 << 10
-	listenBytes     = 1 << 10
+	listenBytes     = 1 << 10 // of its path, its query and its window
+	wholeListen     = 3 << 10 // with what sessions and rules keep of it
 )
 
 // deriveFromMemory sets the bounds that depend on the memory, where they are zero. All
@@ -158,6 +160,7 @@ func (l *Limits) deriveFromMemory() {
 	orElse(&l.MaxConnections, int(min(connections, 100_000)))
 	orElse(&l.MaxRealtime, int(min(2*connections, 200_000)))
 	orElse(&l.MaxPolls, int(min(connections/2, 10_000)))
+	orElse(&l.MaxListens, int(min(m/4/wholeListen, 10_000_000)))
 
 	a := &l.PerAddress
 	orElse(&a.Connections, min(1_000, max(l.MaxRealtime/2, 1)))
@@ -186,5 +189,6 @@ func (l Limits) Attrs() []slog.Attr {
 		mib("on_disconnect", l.MaxPendingBytes),
 		slog.Int("connections", l.MaxConnections),
 		slog.Int("realtime_connections", l.MaxRealtime),
+		slog.Int("listens", l.MaxListens),
 	}
 }

@@ -45,6 +45,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("large writes that are decided | as many as there are processors, 2 at least and %d at most", outbox.MaxReads),
 		fmt.Sprintf("| HTTP connections | 1/16 of the [memory](#memory), %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxConnections)),
 		fmt.Sprintf("| realtime connections | 1/8 of the memory, %d KiB each; %s |", connectionBytes>>10, thousands(most.MaxRealtime)),
+		fmt.Sprintf("| listens of all addresses that have bounds | 1/4 of the memory, %d KiB each; %s |", wholeListen>>10, thousands(most.MaxListens)),
 		"| long-polling connections | 1/4 of the realtime connections; " + thousands(most.MaxPolls),
 		"| databases that are made on first use | " + thousands(l.MaxNamespaces),
 		"| values of one write, but of administrators | " + fmt.Sprintf("%d,%03d,%03d", dsync.MaxValues/1_000_000, dsync.MaxValues/1000%1000, dsync.MaxValues%1000),
@@ -135,6 +136,7 @@ func TestBoundsByMemoryAreDocumented(t *testing.T) {
 	row("connections of one address |", func(l Limits) string { return thousands(l.PerAddress.Connections) })
 	row("long-polling connections of one address |", func(l Limits) string { return thousands(l.PerAddress.Polls) })
 	row("addresses that are remembered | 1/32", func(l Limits) string { return thousands(l.maxClients()) })
+	row("listens of all addresses | 1/4", func(l Limits) string { return thousands(l.MaxListens) })
 	row("listens of one address | 1/32", func(l Limits) string { return thousands(l.PerAddress.Listens) })
 }
 

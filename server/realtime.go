@@ -15,7 +15,6 @@ func (s *Server) newRealtime() *realtime.Server {
 	return realtime.New(realtime.Options{
 		Host: host{s},
 		Limits: realtime.Limits{
-			MaxConnections:  s.opts.MaxRealtime,
 			MaxPolls:        s.opts.MaxPolls,
 			MaxMessageBytes: s.opts.MaxMessageBytes,
 			OutboxBytes:     s.opts.OutboxBytes,

@@ -246,11 +246,15 @@ func New(o Options) (*Server, error) {
 		opts:  o,
 		clock: c,
 		log:   o.Log,
-		all: peer.NewResources(peer.Memory{
+		all: peer.NewResources(peer.Totals{
 			Bodies:  o.MaxBodiesBytes,
 			Work:    o.MaxWorkBytes,
 			Answers: o.MaxAnswersBytes,
 			Pending: o.MaxPendingBytes,
+			Listens: o.MaxListens,
+
+			HTTP:     o.MaxConnections,
+			Realtime: o.MaxRealtime,
 		}),
 		imports:  observe.Places{Most: maxBulk, MostOf: maxBulkOf, What: "imports"},
 		exports:  observe.Places{Most: maxBulk, MostOf: maxBulkOf, What: "exports and backups"},
@@ -275,13 +279,12 @@ func New(o Options) (*Server, error) {
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.requests, s.cut = context.WithCancelCause(context.Background())
 	s.peers = peer.NewTable(peer.Options{
-		Limits:         o.PerAddress,
-		All:            s.all,
-		MaxClients:     o.maxClients(),
-		MaxConnections: o.MaxConnections,
-		HeaderTimeout:  o.waits.headers,
-		WriteTimeout:   o.waits.write,
-		Refused:        refusals.Add,
+		Limits:        o.PerAddress,
+		All:           s.all,
+		MaxClients:    o.maxClients(),
+		HeaderTimeout: o.waits.headers,
+		WriteTimeout:  o.waits.write,
+		Refused:       refusals.Add,
 		HandshakeFailed: func(addr string, err error) {
 			if count, ok := s.lines.handshakes.Often(time.Since(s.began)); ok {
 				s.log.Warn("TLS handshake failed", "remote", addr, "err", observe.Clipped(err.Error()), "count", count)

@@ -89,10 +89,39 @@ func TestQuotaListens(t *testing.T) {
 	a.session.Close()
 	b.session.Close()
 	for i := range 3 {
-		if !q.Take(tree.Root, tree.Query{}) {
+		if q.Take(tree.Root, tree.Query{}) != nil {
 			t.Errorf("%d listens are counted for closed sessions", 3-i)
 			break
 		}
+	}
+}
+
+// TestListensOfAll: all quotas together have so many listens, and one of them as many as are left for the
+// others.
+func TestListensOfAll(t *testing.T) {
+	db := openTest(t, Options{})
+	all := limit.NewMeter(7)
+	of := func(name string) bounded {
+		return connectBounded(t, db, name, quota.New(quota.Limits{Listens: 100, All: all}))
+	}
+	a, b, c := of("a"), of("b"), of("c")
+	for i, x := range []struct {
+		bounded
+		status string
+	}{{a, "ok"}, {a, "ok"}, {a, "ok"}, {a, "ok"}, {a, "too_big"}, {b, "ok"}, {b, "ok"}, {b, "too_big"}, {c, "ok"}, {c, "too_big"}} {
+		x.want(fmt.Sprintf("listen %d", i), listenOf("/x", i+1, "{}"), x.status)
+	}
+	a.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
+	c.wantReached(map[fault.Bound]int{fault.BoundCommonListens: 1})
+	a.session.Close()
+	deep := "/" + strings.Repeat("k/", 31) + "k"
+	b.want("a listen of many keys, which counts as four", listenOf(deep, 20, "{}"), "too_big")
+	b.session.Close()
+	c.want("the same", listenOf(deep, 20, "{}"), "too_big")
+	c.want("one of a few", listenOf("/a/b/c", 21, "{}"), "ok")
+	c.session.Close()
+	if used := all.Used(); used != 0 {
+		t.Errorf("%d listens are counted for closed sessions", used)
 	}
 }
 

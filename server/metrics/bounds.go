@@ -19,5 +19,6 @@ var Bounds = map[fault.Bound]Reason{
 	fault.BoundMemory:       WriteMemory,
 
 	fault.BoundCommonPending: Disconnects,
+	fault.BoundCommonListens: Listens,
 	fault.BoundQuotaKept:     AddressListens,
 }

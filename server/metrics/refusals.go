@@ -36,6 +36,7 @@ var (
 	Work                = bound("work_bytes")              // memory of writes and reads
 	Answers             = bound("answer_bytes")            // bytes of large answers in memory
 	Disconnects         = bound("disconnects")             // onDisconnect operations of all realtime connections
+	Listens             = bound("listens")                 // listens of all connections
 	SlowHeaders         = bound("slow_headers")            // a request whose headers do not arrive in time
 	SlowBody            = bound("slow_body")               // a body that does not arrive in time
 	SlowConsumer        = bound("slow_consumer")           // a client that does not read what it listens to

@@ -54,12 +54,11 @@ type Table struct {
 // Options are what a Table needs.
 type Options struct {
 	Limits
-	All            *Resources    // of which each address has a share
-	MaxClients     int           // addresses that are remembered; 0: the constant
-	MaxConnections int           // that are not WebSockets
-	HeaderTimeout  time.Duration // in which a request has to come
-	WriteTimeout   time.Duration // in which a client has to take WriteLeast; 0: the constant
-	Refused        func(reason metrics.Reason, addr string)
+	All           *Resources    // of which each address has a share
+	MaxClients    int           // addresses that are remembered; 0: the constant
+	HeaderTimeout time.Duration // in which a request has to come
+	WriteTimeout  time.Duration // in which a client has to take WriteLeast; 0: the constant
+	Refused       func(reason metrics.Reason, addr string)
 
 	HandshakeFailed func(addr string, err error) // of TLS
 }

@@ -19,7 +19,7 @@ var testLimits = Limits{Connections: 100, ConnectRate: 1000, RequestRate: 1000, 
 func tableTest(max int) *Table {
 	o := Options{
 		Limits:  testLimits,
-		All:     NewResources(Memory{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
+		All:     NewResources(Totals{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
 		Refused: func(metrics.Reason, string) {},
 	}
 	o.SetDefaults()

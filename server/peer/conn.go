@@ -46,7 +46,6 @@ type Conns struct {
 
 	mu   sync.Mutex
 	open map[net.Conn]*conn
-	http int // those that have not become WebSockets
 }
 
 // NewConns returns the connections of a server that has none yet. They count for the
@@ -128,17 +127,20 @@ func (cs *Conns) Begin(ctx context.Context, c net.Conn) context.Context {
 func (cs *Conns) add(c net.Conn, l *conn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if cs.http >= cs.table.options.MaxConnections {
+	switch err := cs.table.Resources(l.client).HTTP.Try(1); {
+	case errors.Is(err, limit.ErrShare):
+		cs.table.options.Refused(metrics.AddressConnections, l.client.Name)
+		return false
+	case err != nil:
 		cs.table.options.Refused(metrics.Connections, c.RemoteAddr().String())
 		return false
 	}
 	cs.open[c] = l
-	cs.http++
 	return true
 }
 
 // Changed is an http.Server's ConnState. Connections that became WebSockets no
-// longer count for MaxConnections, since realtime has its own limit for them, but
+// longer count as HTTP connections, since realtime has its own limit for them, but
 // do for their address.
 func (cs *Conns) Changed(c net.Conn, state http.ConnState) {
 	switch state {
@@ -160,8 +162,8 @@ func (cs *Conns) Changed(c net.Conn, state http.ConnState) {
 		}
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
-		if cs.open[c] != nil {
-			cs.http--
+		if l := cs.open[c]; l != nil {
+			cs.table.Resources(l.client).HTTP.Release(1)
 		}
 	}
 }
@@ -183,7 +185,7 @@ func (cs *Conns) remove(c net.Conn, http bool) *conn {
 	l := cs.open[c]
 	delete(cs.open, c)
 	if l != nil && http {
-		cs.http--
+		cs.table.Resources(l.client).HTTP.Release(1)
 	}
 	return l
 }

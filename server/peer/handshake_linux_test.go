@@ -12,7 +12,6 @@ import (
 // bounded, and progress is what the client has acknowledged.
 func TestConnectionBeneathTLS(t *testing.T) {
 	table := tableTest(10)
-	table.options.MaxConnections = 10
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

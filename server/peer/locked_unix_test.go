@@ -18,8 +18,8 @@ import (
 // One connection of a client at a time reads what has come of a large body. One that waits for more,
 // and one whose body is small, does not count.
 func TestBodiesInTurn(t *testing.T) {
-	table := NewTable(Options{Limits: testLimits, All: NewResources(Memory{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
-		MaxConnections: 10, Refused: func(metrics.Reason, string) {}})
+	table := NewTable(Options{Limits: testLimits, All: NewResources(Totals{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
+		Refused: func(metrics.Reason, string) {}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func serveConns(t *testing.T, bodies int64, handler http.HandlerFunc) *servedTes
 
 func serveLimits(t *testing.T, l Limits, bodies int64, handler http.HandlerFunc) *servedTest {
 	t.Helper()
-	o := Options{Limits: l, All: NewResources(Memory{Bodies: bodies, Work: 1 << 20, Answers: 1 << 20}), MaxConnections: 100, HeaderTimeout: time.Minute, Refused: func(metrics.Reason, string) {}}
+	o := Options{Limits: l, All: NewResources(Totals{Bodies: bodies, Work: 1 << 20, Answers: 1 << 20}), HeaderTimeout: time.Minute, Refused: func(metrics.Reason, string) {}}
 	o.Exempt = []netip.Prefix{}
 	o.SetDefaults()
 	s := &servedTest{Conns: NewConns(NewTable(o)), t: t}

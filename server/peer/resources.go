@@ -16,19 +16,32 @@ type Resources struct {
 	Readers *limit.Share // places to read values, parse long texts, and decide large writes
 	Views   *outbox.Allowance
 	Quota   *quota.Quota // nil: without bounds
+
+	HTTP     *limit.Share // connections that are not WebSockets
+	Realtime *limit.Share // realtime connections
+
+	listens *limit.Meter // of all quotas
 }
 
-// Memory is how many bytes all clients can use together, for each purpose.
-type Memory struct{ Bodies, Work, Answers, Pending int64 }
+// Totals are how many bytes all clients can use together, for each purpose, and how much else
+// they can have. 0 is no bound, but of the bytes that are made of bodies and answers.
+type Totals struct {
+	Bodies, Work, Answers, Pending int64 // bytes
+	HTTP, Realtime, Listens        int   // numbers
+}
 
 // NewResources returns what all clients share.
-func NewResources(m Memory) *Resources {
+func NewResources(m Totals) *Resources {
 	r := &Resources{
 		Bodies:  limit.NewMeter(m.Bodies).All(),
 		Work:    limit.NewMeter(m.Work).All(),
 		Answers: limit.NewMeter(m.Answers).All(),
 		Pending: limit.NewMeter(bound(m.Pending)).All(),
 		Readers: outbox.NewReaders().All(),
+
+		HTTP:     limit.NewMeter(bound(int64(m.HTTP))).All(),
+		Realtime: limit.NewMeter(bound(int64(m.Realtime))).All(),
+		listens:  limit.NewMeter(bound(int64(m.Listens))),
 	}
 	r.Views = outbox.NewAllowance(m.Answers, r.Readers)
 	return r
@@ -45,7 +58,11 @@ func (r *Resources) share(l Limits) Resources {
 		Pending: r.Pending.Meter().Share(bound(l.PendingBytes)),
 		Readers: readers,
 		Views:   r.Views.Share(bytes, readers),
-		Quota:   quota.New(quota.Limits{Listens: int64(l.Listens), Windows: l.Windows}),
+
+		HTTP:     r.HTTP.Meter().Share(limit.Unbounded),
+		Realtime: r.Realtime.Meter().Share(limit.Unbounded),
+
+		Quota: quota.New(quota.Limits{Listens: int64(l.Listens), All: r.listens, Windows: l.Windows}),
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // One connection of a client at a time takes in a piece of a large head, until it reads on,
 // writes, is refused, has its handler, or is closed.
 func TestTurns(t *testing.T) {
-	table := NewTable(Options{Limits: testLimits, All: NewResources(Memory{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
-		MaxConnections: 10, Refused: func(metrics.Reason, string) {}})
+	table := NewTable(Options{Limits: testLimits, All: NewResources(Totals{Bodies: 1 << 20, Work: 1 << 20, Answers: 1 << 20}),
+		Refused: func(metrics.Reason, string) {}})
 	conns := NewConns(table)
 	open := func() (*conn, net.Conn) {
 		near, far := net.Pipe()

@@ -69,7 +69,6 @@ type Options struct {
 
 // Limits bound the connections and what each of them can have.
 type Limits struct {
-	MaxConnections  int
 	MaxPolls        int   // connections through long polling
 	MaxMessageBytes int64 // of the data of one message
 	OutboxBytes     int   // that wait for one slow client

@@ -46,7 +46,6 @@ type testServer struct {
 // serveTest serves until the test ends. l is completed with limits that are not reached.
 func serveTest(t testing.TB, l Limits) *testServer {
 	t.Helper()
-	l.MaxConnections = cmp.Or(l.MaxConnections, 1000)
 	l.MaxMessageBytes = cmp.Or(l.MaxMessageBytes, 16<<20)
 	l.OutboxBytes = cmp.Or(l.OutboxBytes, 1<<20)
 	parsed, err := rules.Parse(`{"rules":{".read":true,".write":true}}`)
@@ -62,11 +61,10 @@ func serveTest(t testing.TB, l Limits) *testServer {
 	var bounds peer.Limits
 	bounds.SetDefaults()
 	peers := peer.NewTable(peer.Options{
-		Limits:         bounds,
-		All:            peer.NewResources(peer.Memory{Bodies: 1 << 30, Work: 1 << 30, Answers: 1 << 30}),
-		MaxConnections: 1000,
-		HeaderTimeout:  time.Minute,
-		Refused:        refusals.Add,
+		Limits:        bounds,
+		All:           peer.NewResources(peer.Totals{Bodies: 1 << 30, Work: 1 << 30, Answers: 1 << 30}),
+		HeaderTimeout: time.Minute,
+		Refused:       refusals.Add,
 	})
 	authority, err := auth.New(auth.Options{Dev: true})
 	if err != nil {

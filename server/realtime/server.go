@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/processors"
+	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/server/metrics"
 	"github.com/dogwooddb/dogwood/server/observe"
 	"github.com/dogwooddb/dogwood/server/peer"
@@ -122,10 +123,14 @@ func (rt *Server) openIn(db *dsync.Database, leave func(), ns string, r *http.Re
 func (rt *Server) add(c *conn) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	switch {
-	case rt.stopping:
+	if rt.stopping {
 		return errStopping
-	case len(rt.conns) >= rt.opts.Limits.MaxConnections:
+	}
+	switch err := rt.opts.Peers.Resources(c.peer).Realtime.Try(1); {
+	case errors.Is(err, limit.ErrShare):
+		rt.opts.Refusals.Add(metrics.AddressConnections, c.remote.Addr)
+		return errTooFast
+	case err != nil:
 		rt.opts.Refusals.Add(metrics.RealtimeConnections, c.remote.Addr)
 		return errCrowded
 	}
@@ -140,6 +145,7 @@ func (rt *Server) remove(c *conn) {
 	defer rt.mu.Unlock()
 	if rt.conns[c.id] == c {
 		delete(rt.conns, c.id)
+		rt.opts.Peers.Resources(c.peer).Realtime.Release(1)
 		rt.opts.Peers.Release(c.peer)
 		rt.wg.Done()
 	}

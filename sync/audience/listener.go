@@ -91,7 +91,10 @@ func (a *Audience) attach(ctx context.Context, l *Listener) (err error) {
 	if err := a.weigh(l); err != nil {
 		return err
 	}
-	if !l.read.Quota.Take(l.read.Path, l.read.Query) {
+	switch err := l.read.Quota.Take(l.read.Path, l.read.Query); {
+	case errors.Is(err, limit.ErrFull):
+		return &fault.LimitError{Bound: fault.BoundCommonListens}
+	case err != nil:
 		return &fault.LimitError{Bound: fault.BoundQuotaListens}
 	}
 	var refused error

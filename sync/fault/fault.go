@@ -110,6 +110,7 @@ const (
 
 	BoundCommonPending // of all sessions of a server
 	BoundQuotaKept     // of what windows keep in memory
+	BoundCommonListens // of all sessions of a server
 )
 
 // A LimitError says which bound an operation would exceed.
@@ -133,6 +134,8 @@ func (e *LimitError) Error() string {
 		return "too many listens or pending operations from this address"
 	case BoundCommonPending:
 		return "the server has no room for more onDisconnect operations now; try again later"
+	case BoundCommonListens:
+		return "the server has no room for more listens now; try again later"
 	case BoundQuotaKept:
 		return "the queries from this address have too many long keys and values in their windows"
 	case BoundQuotaWindows:

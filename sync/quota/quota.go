@@ -11,8 +11,9 @@ import (
 
 // Limits are the bounds of a Quota. A bound that is not positive does not exist.
 type Limits struct {
-	Listens int64 // at a time
-	Windows int   // of queries at one path of one database, by their weight
+	Listens int64        // at a time
+	All     *limit.Meter // of the listens of all quotas, from which this takes its share; nil: there is none
+	Windows int          // of queries at one path of one database, by their weight
 }
 
 // A Quota bounds what several sessions have together.
@@ -30,6 +31,9 @@ func New(l Limits) *Quota {
 	if most <= 0 {
 		most = limit.Unbounded
 	}
+	if l.All != nil {
+		return &Quota{limits: l, listens: l.All.Share(most)}
+	}
 	return &Quota{limits: l, listens: limit.NewMeter(most).All()}
 }
 
@@ -45,25 +49,39 @@ func (q *Quota) Windows() int {
 // and how much of a window counts as another listen.
 const listenBytes = 1 << 10
 
+// Memory beside the text of a key of a path, which is a node of a trie, and of an entry of a window.
+const (
+	keyBytes   = 96
+	entryBytes = 80
+)
+
 // units returns what a listen counts for: its path and query are kept in memory.
 func units(p tree.Path, q tree.Query) int64 {
-	size := len(p.Clean()) + len(q.OrderBy) + query.Size(q)
+	size := len(p.Clean()) + keyBytes*p.Len() + len(q.OrderBy) + query.Size(q)
 	for _, b := range []tree.Bound{q.Start, q.End} {
 		size += len(b.Value.Text()) + len(b.Key)
 	}
 	return 1 + int64(size)/listenBytes
 }
 
-// Take counts one more listen, if there may be one.
-func (q *Quota) Take(p tree.Path, query tree.Query) bool {
-	return q == nil || q.listens.Try(units(p, query)) == nil
+// Take counts one more listen, if there may be one. Otherwise the error is limit.ErrFull if all
+// quotas together have as many as there may be, and else limit.ErrShare.
+func (q *Quota) Take(p tree.Path, query tree.Query) error {
+	if q == nil {
+		return nil
+	}
+	err := q.listens.Try(units(p, query))
+	if q.limits.All == nil && err != nil {
+		return limit.ErrShare
+	}
+	return err
 }
 
-// WindowUnits returns what a window that is kept in memory counts for: it may have long keys and values.
+// WindowUnits returns what a window that is kept in memory counts for.
 func WindowUnits(window []tree.Entry) int64 {
 	size := 0
 	for _, e := range window {
-		size += len(e.Key) + len(e.Value.Text())
+		size += entryBytes + len(e.Key) + len(e.Value.Text())
 	}
 	return int64(size) / listenBytes
 }
@@ -80,7 +98,7 @@ func (q *Quota) Keep(units int64) {
 }
 
 // Fits reports whether so many units more are within the bound. 0 fits if no more count than there may be.
-func (q *Quota) Fits(units int64) bool { return q == nil || q.listens.Used() <= q.listens.Most()-units }
+func (q *Quota) Fits(units int64) bool { return q == nil || !q.listens.Exceeds(units) }
 
 // Give counts one listen less.
 func (q *Quota) Give(p tree.Path, query tree.Query) {

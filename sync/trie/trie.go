@@ -18,23 +18,59 @@ type Trie[T comparable] struct {
 	root Node[T]
 }
 
-// A Node is what is at one path.
+// A Node is what is at one path. Most have one child, for which a map would take several times
+// as much memory as the rest.
 type Node[T comparable] struct {
-	kids  map[string]*Node[T]
-	Items []T // At this path
+	key   string // of only
+	only  *Node[T]
+	kids  map[string]*Node[T] // nil if there is one, which is only, or none
+	Items []T                 // At this path
 }
+
+// kid returns the child with a key, nil if there is none.
+func (n *Node[T]) kid(key string) *Node[T] {
+	if n.only != nil && n.key == key {
+		return n.only
+	}
+	return n.kids[key]
+}
+
+// add makes a child, which is not there.
+func (n *Node[T]) add(key string) *Node[T] {
+	kid := new(Node[T])
+	switch {
+	case n.kids != nil:
+		n.kids[key] = kid
+	case n.only != nil:
+		n.kids = map[string]*Node[T]{n.key: n.only, key: kid}
+		n.key, n.only = "", nil
+	default:
+		n.key, n.only = key, kid
+	}
+	return kid
+}
+
+// remove takes a child away.
+func (n *Node[T]) remove(key string) {
+	if n.only != nil {
+		n.key, n.only = "", nil
+		return
+	}
+	if delete(n.kids, key); len(n.kids) == 0 {
+		n.kids = nil
+	}
+}
+
+// isBare reports whether n has neither children nor items.
+func (n *Node[T]) isBare() bool { return n.only == nil && n.kids == nil && len(n.Items) == 0 }
 
 // At returns the node for p, making it.
 func (t *Trie[T]) At(p tree.Path) *Node[T] {
 	n := &t.root
 	for key := range p.Keys() {
-		next := n.kids[key]
+		next := n.kid(key)
 		if next == nil {
-			next = new(Node[T])
-			if n.kids == nil {
-				n.kids = make(map[string]*Node[T])
-			}
-			n.kids[key] = next
+			next = n.add(key)
 		}
 		n = next
 	}
@@ -42,13 +78,13 @@ func (t *Trie[T]) At(p tree.Path) *Node[T] {
 }
 
 // None reports whether the trie is empty.
-func (t *Trie[T]) None() bool { return len(t.root.kids) == 0 && len(t.root.Items) == 0 }
+func (t *Trie[T]) None() bool { return t.root.isBare() }
 
 // Find returns the node for p, nil if there is none.
 func (t *Trie[T]) Find(p tree.Path) *Node[T] {
 	n := &t.root
 	for key := range p.Keys() {
-		if n = n.kids[key]; n == nil {
+		if n = n.kid(key); n == nil {
 			return nil
 		}
 	}
@@ -67,8 +103,8 @@ func (t *Trie[T]) Remove(p tree.Path, item T) { t.root.drop(item, p) }
 
 func (n *Node[T]) drop(item T, rel tree.Path) (unused bool) {
 	if key, rest, ok := rel.Cut(); ok {
-		if n.kids[key].drop(item, rest) {
-			delete(n.kids, key)
+		if n.kid(key).drop(item, rest) {
+			n.remove(key)
 		}
 	} else {
 		i := slices.Index(n.Items, item)
@@ -77,7 +113,7 @@ func (n *Node[T]) drop(item T, rel tree.Path) (unused bool) {
 		clear(n.Items[last:])
 		n.Items = n.Items[:last]
 	}
-	return len(n.kids) == 0 && len(n.Items) == 0
+	return n.isBare()
 }
 
 // Above yields the items at p and at its ancestors.
@@ -94,7 +130,7 @@ func (t *Trie[T]) Above(p tree.Path) iter.Seq[T] {
 			if !ok {
 				return
 			}
-			n, rest = n.kids[key], below
+			n, rest = n.kid(key), below
 		}
 	}
 }
@@ -104,15 +140,11 @@ func (t *Trie[T]) Below(p tree.Path) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		n := &t.root
 		for key := range p.Keys() {
-			if n = n.kids[key]; n == nil {
+			if n = n.kid(key); n == nil {
 				return
 			}
 		}
-		for _, kid := range n.kids {
-			if !kid.each(yield) {
-				return
-			}
-		}
+		n.eachBelow(yield)
 	}
 }
 
@@ -127,6 +159,13 @@ func (n *Node[T]) each(yield func(T) bool) bool {
 		if !yield(item) {
 			return false
 		}
+	}
+	return n.eachBelow(yield)
+}
+
+func (n *Node[T]) eachBelow(yield func(T) bool) bool {
+	if n.only != nil {
+		return n.only.each(yield)
 	}
 	for _, kid := range n.kids {
 		if !kid.each(yield) {
