@@ -25,6 +25,13 @@ const (
 
 var errExpansion = &statusError{http.StatusRequestEntityTooLarge, "The body is compressed too well."}
 
+// inflateBytes is what an inflater takes, which counts as a part of the body, and inflatedPiece is how
+// much of the text it is given room for at first.
+const (
+	inflateBytes  = 48 << 10
+	inflatedPiece = 4 << 10
+)
+
 // An inflater reads a compressed body.
 //
 // The bound is on the ratio and not only on the size. The size alone would let

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 	"net"
 	"os"
@@ -39,6 +40,7 @@ const fileSuffix = ".db"
 // first request.
 type namespaces struct {
 	opts    Options
+	lines   *slog.Logger      // of databases
 	log     *logged.Log       // nil: there is none
 	room    *space.Watch      // of the data directory; nil: there is none
 	reports *observe.Reporter // about denied operations
@@ -87,6 +89,7 @@ func newNamespaces(o Options) (*namespaces, error) {
 		opts:    o,
 		reports: observe.NewReporter(func(left int) { o.Decisions.LeftOut(o.Log, left) }),
 		known:   make(map[string]*namespace),
+		lines:   observe.Bounded(o.Log),
 	}
 	n.absent = observe.NewReporter(func(left int) {
 		o.Log.Warn("no such database, not logged one by one", "count", left)
@@ -292,7 +295,7 @@ func (n *namespaces) databaseOptions(name string) dsync.Options {
 	o := dsync.Options{
 		Rules:    n.defaultRules(name),
 		Now:      n.opts.Now,
-		Log:      n.opts.Log.With("namespace", name),
+		Log:      n.lines.With("namespace", name),
 		MaxRead:  n.opts.MaxReadBytes,
 		MaxQueue: n.opts.MaxPendingWrites,
 		Windows:  n.opts.MaxPathWindows,

@@ -188,6 +188,9 @@ func (q *request) plainBody(max int64, turns bool) (src io.Reader, err error) {
 	}
 	src = http.MaxBytesReader(q.w, &patientBody{q: q, body: q.r.Body, due: time.Now().Add(bodyGrace)}, max)
 	if coding == "gzip" {
+		if q.body.Grow(inflateBytes) != nil {
+			return nil, errOverloaded
+		}
 		z, err := newInflater(src)
 		if err != nil {
 			return nil, badRequest("Invalid data; the body is not gzip")
@@ -215,6 +218,8 @@ func (q *request) text(max int64) (string, error) {
 	size := min(firstPiece, max+1)
 	if n := q.r.ContentLength; n >= 0 && q.coding() == "" {
 		size = min(size, n+1) // most bodies are small
+	} else if n >= 0 {
+		size = min(size, inflatedPiece)
 	}
 	text, err := q.readText(src, int(size))
 	return text, bodyError(err)
