@@ -40,10 +40,7 @@ func (f *DataFlags) Payload(e *console.Env) (*payload, error) {
 		}
 		return p, nil
 	case f.Source == "" || f.Source == "-":
-		if console.IsTerminal(e.Stdin) {
-			fmt.Fprintln(e.Stderr, "Type JSON and end it with Ctrl-D:")
-		}
-		return StreamPayload(io.NopCloser(e.Stdin)), nil
+		return StreamPayload(io.NopCloser(e.Input("JSON"))), nil
 	case json.Valid([]byte(f.Source)) || strings.ContainsAny(f.Source[:1], `{["`):
 		return textPayload(f.Source)
 	}

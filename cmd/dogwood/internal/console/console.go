@@ -55,6 +55,14 @@ func (e *Env) Say(format string, args ...any) {
 // Done says on standard error what a command has done, in scripts too.
 func (e *Env) Done(format string, args ...any) { fmt.Fprintf(e.Stderr, format+".\n", args...) }
 
+// Input returns standard input. At a terminal it says first what is waited for: "JSON".
+func (e *Env) Input(what string) io.Reader {
+	if IsTerminal(e.Stdin) {
+		fmt.Fprintf(e.Stderr, "Type %s and end it with Ctrl-D:\n", what)
+	}
+	return e.Stdin
+}
+
 // Confirm asks before something is lost, if there is a person to ask.
 func (e *Env) Confirm(question string) error {
 	if !IsTerminal(e.Stdin) {

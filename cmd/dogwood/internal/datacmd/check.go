@@ -132,7 +132,7 @@ func (c *checkCommand) read(e *console.Env) (string, error) {
 	if c.File != "-" {
 		return readDocument(c.File)
 	}
-	text, err := io.ReadAll(io.LimitReader(e.Stdin, derive.MaxDocument+1))
+	text, err := io.ReadAll(io.LimitReader(e.Input("the document"), derive.MaxDocument+1))
 	return string(text), err
 }
 

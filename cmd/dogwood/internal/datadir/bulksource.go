@@ -24,7 +24,7 @@ type bulkFile struct {
 // OpenBulk opens a file, or standard input for "-".
 func OpenBulk(e *console.Env, name string) (*bulkFile, error) {
 	if name == "-" {
-		return newBulkFile("standard input", e.Stdin, 0, func() error { return nil })
+		return newBulkFile("standard input", e.Input("the data"), 0, func() error { return nil })
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -84,7 +84,7 @@ func ExplainFlag(dir string, err error) error {
 		return fmt.Errorf("--data %s: not writable by user %d", dir, os.Geteuid())
 	}
 	if errors.Is(at, fs.ErrPermission) {
-		return fmt.Errorf("--data %s: %w; user %d may not use this file: give it the owner of the directory", dir, at, os.Geteuid())
+		return fmt.Errorf("--data %s: %w; this is user %d: run as the user who owns the file, or give the whole directory to this user", dir, at, os.Geteuid())
 	}
 	return fmt.Errorf("--data %s: %w", dir, at)
 }

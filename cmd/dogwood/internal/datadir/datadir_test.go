@@ -26,7 +26,7 @@ func TestExplainFlag(t *testing.T) {
 		want string
 	}{
 		{dir, open(filepath.Join(dir, "new"), syscall.EACCES), fmt.Sprintf("--data %s: not writable by user %d", dir, os.Geteuid())},
-		{dir, open(there, syscall.EACCES), fmt.Sprintf("--data %s: open %s: permission denied; user %d may not use this file: give it the owner of the directory", dir, there, os.Geteuid())},
+		{dir, open(there, syscall.EACCES), fmt.Sprintf("--data %s: open %s: permission denied; this is user %d: run as the user who owns the file, or give the whole directory to this user", dir, there, os.Geteuid())},
 		{dir, open(there, syscall.EIO), fmt.Sprintf("--data %s: open %s: input/output error", dir, there)},
 		{there, open(there+"/x", syscall.ENOTDIR), fmt.Sprintf("--data %s: not a directory", there)},
 		{dir + "/sub", &fs.PathError{Op: "mkdir", Path: dir + "/sub", Err: syscall.EACCES}, fmt.Sprintf("--data %s/sub: it cannot be created: permission denied", dir)},

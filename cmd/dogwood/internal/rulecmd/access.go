@@ -92,8 +92,8 @@ func (r *findingReporter) access(src *rulestest.Source, open []*ruleslint.Access
 // maxListed bounds the nodes in one line.
 const maxListed = 20
 
-// warnOpen writes warnings about holes in rules that are deployed: writes that need no
-// user, and comparisons of null with null. Rules that don't compile here are left to the
+// warnOpen writes warnings about holes in rules that are deployed: an open root, writes that
+// need no user, and comparisons of null with null. Rules that don't compile here are left to the
 // server.
 func warnOpen(e *console.Env, w io.Writer, src *rulestest.Source) error {
 	rs, err := src.Compile()
@@ -108,7 +108,7 @@ func warnOpen(e *console.Env, w io.Writer, src *rulestest.Source) error {
 	if err != nil {
 		return err
 	}
-	found = slices.DeleteFunc(found, func(w ruleslint.Warning) bool { return w.Code != "null-equal" })
+	found = slices.DeleteFunc(found, func(w ruleslint.Warning) bool { return w.Code != "null-equal" && w.Code != "open-root" })
 	for _, x := range addOpenWrites(found, open) {
 		shown := rules.SyntaxError{Pos: x.Pos, Msg: fmt.Sprintf("warning: %s (%s)", x.Msg, x.Code)}
 		if err := explain.Errors(w, src.File, src.Text, rules.Errors{&shown}); err != nil {

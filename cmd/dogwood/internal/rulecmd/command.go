@@ -68,7 +68,7 @@ func (l language) source(e *console.Env, file string) (*rulestest.Source, error)
 // readText reads a file, or standard input if its name is "-".
 func readText(e *console.Env, file string) (string, error) {
 	if file == "-" {
-		text, err := io.ReadAll(e.Stdin)
+		text, err := io.ReadAll(e.Input("the rules"))
 		return string(text), err
 	}
 	text, err := os.ReadFile(file)

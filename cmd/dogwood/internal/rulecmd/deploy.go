@@ -76,7 +76,7 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 		return console.Unusable(fmt.Errorf("--extensions: %w", err))
 	}
 	c.File = file
-	text, err := os.ReadFile(file)
+	text, err := readText(e, file)
 	if err != nil {
 		return err
 	}
@@ -87,17 +87,17 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 		}
 	}
 	query.Set("dryRun", "true")
-	if err := c.upload(e.Ctx, db, query, string(text)); err != nil {
+	if err := c.upload(e.Ctx, db, query, text); err != nil {
 		return err
 	}
-	if err := c.warn(e, string(text)); err != nil || c.DryRun {
+	if err := c.warn(e, text); err != nil || c.DryRun {
 		return err
 	}
 	query.Del("dryRun")
-	if err := c.upload(e.Ctx, db, query, string(text)); err != nil {
+	if err := c.upload(e.Ctx, db, query, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, versioned.InDatabase(db), versioned.Rules.VersionOf(e.Ctx, db, string(text)))
+	fmt.Fprintf(e.Stdout, "The rules of %s are in force%s%s.\n", c.File, versioned.InDatabase(db), versioned.Rules.VersionOf(e.Ctx, db, text))
 	return nil
 }
 

@@ -26,7 +26,7 @@ type rulesFlags struct {
 	Rules           string `help:"Rules document for databases without uploaded rules, or a firebase.json that names it." type:"path" placeholder:"FILE"`
 	RulesDialect    string `help:"Language of rules, and of uploaded rules that do not name theirs: firebase or wilddog." enum:"firebase,wilddog" default:"firebase" placeholder:"NAME"`
 	RulesExtensions string `help:"Extensions that rules may use: newRoot, text, dates, counts." placeholder:"NAMES"`
-	Record          string `help:"File to which every decision of the rules is added, for \"dogwood rules diff --traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
+	Record          string `help:"File to which every decision of the rules is added, for dogwood rules diff with \"--traffic\". It will hold data of users." type:"path" placeholder:"FILE"`
 
 	found bool // Rules is a file of the working directory, and not from the command line
 
