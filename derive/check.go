@@ -70,8 +70,8 @@ func (p *parser) crowded(d *Definition, all []*Definition) {
 	}
 }
 
-// feeds reports whether what d writes may touch the source of o.
-func (d *Definition) feeds(o *Definition) bool {
+// Feeds reports whether what d writes may touch the source of o.
+func (d *Definition) Feeds(o *Definition) bool {
 	if d == o && d.Kind == Keep {
 		return d.target != nil && d.target.meets(d.source)
 	}
@@ -92,7 +92,7 @@ func (p *parser) order(d *Document, writers []*Definition) {
 		way = append(way, x)
 		state[x] = 1
 		for _, o := range writers {
-			if !o.feeds(x) {
+			if !o.Feeds(x) {
 				continue
 			}
 			if state[o] == 1 {

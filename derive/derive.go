@@ -35,6 +35,7 @@ type Change struct {
 	Admin  bool                 // corrected where a client would be refused, with wider bounds
 	Now    time.Time            // times of expiry count from it
 	Most   int                  // places that may change, if fewer than else; 0: as else
+	Bytes  int                  // of these, of what expressions look at, and of what lists move, if fewer than else; 0: as else
 
 	// Skip reports whether a definition is not in force, as one that is paused; nil: all are.
 	Skip func(*Definition) bool
@@ -263,7 +264,7 @@ var runs = sync.Pool{New: func() any { return new(run) }}
 // begin prepares a run.
 func begin(d *Document, c *Change) *run {
 	r := runs.Get().(*run)
-	r.Change, r.document, r.result, r.bounds = c, d, new(Result), boundsOf(c.Admin).within(c.Most)
+	r.Change, r.document, r.result, r.bounds = c, d, new(Result), boundsOf(c.Admin).within(c.Most, c.Bytes)
 	few := &r.result.few
 	r.result.Writes, r.result.Follow, r.result.Derived, r.result.Touched = few.writes[:0], few.follow[:0], few.derived[:0], few.touched[:0]
 	if n := len(d.definitions); cap(r.work) < n {

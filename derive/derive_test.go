@@ -264,6 +264,11 @@ func TestBounds(t *testing.T) {
 	if r, err := doc.Derive(change); err != nil || len(r.Derived) != n {
 		t.Errorf("an administrator: %v", err)
 	}
+	fewer := *change
+	fewer.Bytes = 1 << 10
+	if _, err := doc.Derive(&fewer); refusal(t, err).Reason != derive.TooLarge {
+		t.Errorf("within %d bytes: %v", fewer.Bytes, err)
+	}
 }
 
 func TestConflict(t *testing.T) {
@@ -420,6 +425,10 @@ func TestTextIsBounded(t *testing.T) {
 	change.Admin = true
 	if _, err := doc.Derive(change); err != nil {
 		t.Error(err)
+	}
+	change.Bytes = 1 << 20
+	if _, err := doc.Derive(change); refusal(t, err).Reason != derive.TooLarge {
+		t.Errorf("within %d bytes: %v", change.Bytes, err)
 	}
 }
 

@@ -68,14 +68,21 @@ func boundsOf(admin bool) bounds {
 	return bounds{MaxChanges, 2 * MaxChanges, MaxBytes, expression.MaxSpent, expression.MaxSteps}
 }
 
-// within returns the bounds for fewer places, 0 for these bounds.
-func (b bounds) within(places int) bounds {
-	if places == 0 {
-		return b
+// within returns the bounds for fewer places, 0 for these bounds, and for fewer bytes of each kind, 0 for
+// no fewer.
+func (b bounds) within(places, bytes int) bounds {
+	if places != 0 {
+		client := boundsOf(false)
+		b = bounds{min(b.changes, places), min(b.looks, 2*places), min(b.bytes, client.bytes), min(b.spent, client.spent), min(b.steps, client.steps)}
 	}
-	client := boundsOf(false)
-	return bounds{min(b.changes, places), min(b.looks, 2*places), min(b.bytes, client.bytes), min(b.spent, client.spent), min(b.steps, client.steps)}
+	if bytes != 0 {
+		b.bytes, b.spent, b.steps = min(b.bytes, bytes), min(b.spent, bytes), min(b.steps, bytes/stepBytes)
+	}
+	return b
 }
+
+// stepBytes is how many bytes of text a step of a regular expression takes as long as.
+const stepBytes = 8
 
 // look counts a node that is looked at. It reports whether that is one too many.
 func (r *run) look(d *Definition, p tree.Path) bool {

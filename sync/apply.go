@@ -29,6 +29,7 @@ type writeTask struct {
 	noted   bool              // it changed something
 	follows *declared.Follows // by declared data; nil: nothing can
 	probe   bool              // only its condition is checked, and whether it was carried out before
+	few     bool              // it was outdated each time: see decideWithin
 }
 
 func (t *writeTask) size() int64 {
@@ -112,7 +113,10 @@ func (t *writeTask) carryOut(b *batch) error {
 
 // verdict decides the write, or returns what was decided before if that is still true.
 func (t *writeTask) verdict(b *batch) (decidedWrite, error) {
-	if t.ready == nil {
+	switch {
+	case t.few:
+		return b.decideWithin(&t.write)
+	case t.ready == nil:
 		return b.decide(&t.write, b.db.options.Now())
 	}
 	if !t.ready.holds(b) {

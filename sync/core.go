@@ -205,6 +205,7 @@ type batch struct {
 	noted   *watch.Reader   // of Tx, what decisions are made of; nil: Tx is
 	request rules.Request   // of the task that is decided
 	budget  rules.Budget    // of the task: of all decisions that it takes
+	few     bool            // of the task: no more may follow from it than mostWithin
 	results []error         // of the tasks that were applied
 	took    []time.Duration // by each of them; in memory that the committer uses again
 	writing time.Duration   // spent by the store to write and sync

@@ -35,6 +35,11 @@ const largeAtOnce = 2
 // the decision depends on changes meanwhile.
 const largeTries = 5
 
+// mostWithin is how many places may follow from a write that is decided within the committer after
+// that, with muchSpent bytes. It takes as long as an update of so many paths: expiry has steps of that
+// size.
+const mostWithin = 2_000
+
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
 // visits reports whether a write is large because the rules are asked about what is stored below
@@ -111,9 +116,10 @@ func (wr *writer) writeLarge(ctx context.Context, w Write, times span, l *line) 
 	return c, err
 }
 
-// A write whose data others change all the time could be decided for ever. So the tries
-// are bounded, and the answer is ErrBusy, which is true: nothing was written, and the
-// client may try again. The building of declared data waits from the second try on.
+// A write whose data others change all the time could be decided for ever. So the tries outside are
+// bounded. If not much follows from the write, it is then decided within the committer, where nothing
+// changes meanwhile. The answer of others is ErrContended, which is true: nothing was written, and
+// the client may try again. The building of declared data waits from the second try on.
 func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, error) {
 	done, err := wr.large.Enter(ctx, w.Quota)
 	if err != nil {
@@ -128,6 +134,9 @@ func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, erro
 			defer wr.db.holds.Add(-1)
 		}
 		c, err := wr.tryOnce(ctx, w, p, l)
+		if try == largeTries && errors.Is(err, errOutdated) {
+			c, err = wr.tryWithin(ctx, w, p, l)
+		}
 		switch {
 		case !errors.Is(err, errOutdated) && !errors.Is(err, errUnprepared):
 			return c, err
@@ -135,9 +144,42 @@ func (wr *writer) tryLarge(ctx context.Context, w Write, l *line) (*Commit, erro
 		case errors.Is(err, errUnprepared):
 			return nil, &fault.StaleError{} // as in carryOut
 		default:
-			return nil, fault.ErrBusy
+			wr.db.log.Warn("a large write was given up: what it depends on changed each time that it was decided", "database", wr.db.store.String(), "path", w.Base.String(), "tries", try)
+			return nil, fault.ErrContended
 		}
 	}
+}
+
+// tryWithin has the committer decide a write that is only large because of what follows from it, if
+// that is not much. p is how it was decided last. The error is errOutdated if it is large, or has
+// become so.
+func (wr *writer) tryWithin(ctx context.Context, w Write, p *prepared, l *line) (*Commit, error) {
+	f := p.follows
+	if isLarge(w) || visits(wr.db, w) || f != nil && (len(f.Derived) > mostWithin || f.Looked > 2*mostWithin) {
+		return nil, errOutdated
+	}
+	t := &largeTask{writeTask: writeTask{write: w, few: true}, line: l, paths: max(len(p.writes), len(w.Update))}
+	left, err := roomInTurn(ctx, wr, w.Quota, int64(t.paths)*pathRows)
+	if err != nil {
+		return nil, err
+	}
+	defer left()
+	if err := wr.doLarge(ctx, t); err != nil {
+		return nil, err
+	}
+	return &t.commit, nil
+}
+
+// decideWithin decides a write that was outdated each time that it was decided before. The error is
+// errOutdated if more follows from it than the committer has time for.
+func (b *batch) decideWithin(w *Write) (decidedWrite, error) {
+	b.few = true
+	defer func() { b.few = false }()
+	v, err := b.decide(w, b.db.options.Now())
+	if err == nil && errors.As(v.denied, new(*fault.FollowsError)) {
+		err = errOutdated
+	}
+	return v, err
 }
 
 // tryOnce prepares a large write and has the committer carry it out. Before its values
@@ -329,13 +371,14 @@ func (wr *writer) discard(w Write, p *prepared, l *line) {
 type largeTask struct {
 	writeTask
 	waiter
-	line *line
+	line  *line
+	paths int // that it will write, about
 }
 
 func (t *largeTask) sender() (*quota.Quota, *line) { return t.write.Quota, t.line }
 
 func (t *largeTask) cost() time.Duration {
-	paths := len(t.write.Update)
+	paths := max(len(t.write.Update), t.paths)
 	if t.ready != nil {
 		paths = len(t.ready.writes)
 	}

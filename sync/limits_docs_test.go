@@ -53,6 +53,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"| paths of one update, but of administrators | " + thousands(MaxPaths) + " |",
 		fmt.Sprintf("in slices of %d KiB", largeSlice>>10),
 		fmt.Sprintf("decided again, %d times at most", largeTries),
+		fmt.Sprintf("look at more than %d nodes for it, or at more than %d MiB of text", manyLooked, muchSpent>>20),
+		fmt.Sprintf("at most %s of their places and they look at no more than %d MiB of text", thousands(mostWithin), muchSpent>>20),
 		fmt.Sprintf("but for one step each %.0f s.", holdMost.Seconds()),
 		fmt.Sprintf("%d bytes for each of its bytes and %d for each comma", costOfByte, costOfValue),
 		fmt.Sprintf("%d KiB at a time with %d ms between: %d MiB in a second |", scrubStep>>10, (scrubPause + time.Millisecond/2).Milliseconds(), scrubStep*time.Second/scrubPause>>20),

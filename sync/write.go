@@ -178,8 +178,11 @@ func (b *batch) follow(u tree.Update, c Caller, now time.Time) (v decidedWrite, 
 // and nothing of the places that are kept. The rules are asked after that, since they may look at
 // what follows. Most writes meet no definition, and allocate nothing here.
 func (b *batch) derive(v *decidedWrite, c Caller) (err error) {
-	v.follows, err = b.data.Derive(declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now})
-	if err != nil {
+	w := declared.Write{Tx: b.Tx, Noted: b.noted, Writes: v.asked, Admin: c.Admin, Now: v.now}
+	if b.few {
+		w.Most, w.Bytes = mostWithin, muchSpent
+	}
+	if v.follows, err = b.data.Derive(w); err != nil {
 		if refusal := (*derive.Refusal)(nil); errors.As(err, &refusal) {
 			return b.refuse(refusal, *v, c)
 		}

@@ -46,10 +46,10 @@ type stepper struct {
 // definition. There must be some work. Where it stopped is stored with it, so after a crash the
 // work goes on from there.
 func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
-	if len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0 {
+	i := d.working()
+	if some := len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0; some && (i < 0 || !d.stored.States[i].Small) {
 		return d.drop(tx)
 	}
-	i := d.working()
 	s := &stepper{Data: d, tx: tx, now: now, def: d.document.Definitions()[i], state: d.stored.States[i]}
 	var err error
 	switch {
@@ -249,7 +249,7 @@ func (s *stepper) finish() {
 		nodes = s.state.Built
 	}
 	s.state.enter(Ready)
-	s.state.Nodes, s.state.Built, s.state.Conflicts, s.state.Total, s.state.Clear = nodes, 0, nil, 0, false
+	s.state.Nodes, s.state.Built, s.state.Conflicts, s.state.Total, s.state.Clear, s.state.Small = nodes, 0, nil, 0, false, false
 	if s.def.Kind == derive.Map {
 		s.unneeded = append(s.unneeded, s.state.ID)
 	}

@@ -92,7 +92,7 @@ func TestBuild(t *testing.T) {
 	d.set(`home/ann `+numbered(listed, func(i int) string { return fmt.Sprint(i) }), `tagged `+numbered(900, func(i int) string { return fmt.Sprint(i % 10) }))
 	d.set(`users ` + numbered(400, func(i int) string { return fmt.Sprintf(`{"login":"L%d"}`, i) }))
 	d.deploy(first)
-	if s := d.status(); s[1].State == declared.Ready {
+	if s := d.status(); s[0].State == declared.Ready {
 		t.Errorf("%+v", s)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -231,6 +231,8 @@ type Write struct {
 	Writes []tree.ResolvedWrite
 	Admin  bool
 	Now    time.Time
+	Most   int // places that may change, if fewer than else; 0: as else
+	Bytes  int // as derive.Change.Bytes
 }
 
 // Follows is what a write becomes.
@@ -246,7 +248,7 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 	if !d.Meets(w.Writes) {
 		return nil, nil
 	}
-	c := derive.Change{Writes: w.Writes, Admin: w.Admin}
+	c := derive.Change{Writes: w.Writes, Admin: w.Admin, Most: w.Most, Bytes: w.Bytes}
 	if !d.ready {
 		c.Skip = d.skips
 	}

@@ -28,6 +28,8 @@ type Preview struct {
 	More bool `json:"more,omitempty"`
 
 	beyond bool // a sum would be out of its bounds, which building tells
+	total  bool // it is known what a count or sum would find
+	small  bool // there is little to look at
 }
 
 // MaxPreviewed is how many nodes, and how many places, of a definition a preview looks at.
@@ -52,44 +54,75 @@ func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Docum
 }
 
 // Totals are what counts and sums would find at their places, by the names of the definitions. Verifying
-// cannot know that, as it looks at some nodes at a time.
+// cannot know that, as it looks at some nodes at a time. Of all definitions they say which are small.
 type Totals map[string]Preview
 
-// Totals returns what the new counts and sums of a document would find.
+// Totals returns what the new counts and sums of a document would find, and which definitions are small.
 func (d *Data) Totals(ctx context.Context, tx *store.Tx, document *derive.Document) (Totals, error) {
 	next := d.next(document)
 	return next.totals(ctx, tx, func(def *derive.Definition) bool { return !d.has(next, def) })
 }
 
-// TotalsOf returns what a definition would find if it is a count or sum that is built again.
+// TotalsOf returns what a definition would find if it is a count or sum that is verified again, and whether
+// it is small.
 func (d *Data) TotalsOf(ctx context.Context, tx *store.Tx, name string) (Totals, error) {
 	if d == nil {
 		return nil, nil
 	}
-	return d.totals(ctx, tx, func(def *derive.Definition) bool { return def.Name == name && !d.states[def].verified() })
+	return d.totals(ctx, tx, func(def *derive.Definition) bool { return def.Name == name })
 }
 
 func (d *Data) totals(ctx context.Context, tx *store.Tx, of func(*derive.Definition) bool) (Totals, error) {
 	found := make(Totals)
 	for _, def := range d.document.Definitions() {
-		if total := def.Kind == derive.Count || def.Kind == derive.Sum; !total || !of(def) {
+		if !of(def) {
 			continue
 		}
 		p := previewer{checker: checker{Data: d, def: def, tx: tx, ctx: ctx}, left: MaxConflicts}
-		if err := p.look(); err != nil {
+		small, err := isSmall(tx, def)
+		if total := def.Kind == derive.Count || def.Kind == derive.Sum; err == nil && total && !d.states[def].verified() {
+			p.found.total = true
+			err = p.look()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("definition %s: %w", def.Name, err)
 		}
+		p.found.small = small
 		found[def.Name] = p.found
 	}
 	return found, nil
+}
+
+// smallKeys is how many keys the walk of a small definition reads, of its sources, of its places and of
+// its lists.
+const smallKeys = 512
+
+// isSmall reports whether a definition has little to look at.
+func isSmall(tx *store.Tx, def *derive.Definition) (bool, error) {
+	var lists []tree.Path
+	_, more, err := def.WalkSources(keyed{tx}, derive.Place{}, smallKeys, func(p tree.Path) { lists = append(lists, p) })
+	if err == nil && !more {
+		_, more, err = def.WalkPlaces(keyed{tx}, derive.Place{}, smallKeys, func(tree.Path) {})
+	}
+	children := 0
+	for i := 0; i < len(lists) && def.Kind == derive.Keep && err == nil && !more; i++ {
+		var l store.Listing
+		l, err = tx.Shallow(lists[i], "", smallKeys)
+		children += l.Keys.Len()
+		more = children >= smallKeys
+	}
+	return err == nil && !more, err
 }
 
 // settle notes what verifying will find, if that is known: places that hold already what follows, as those
 // that clients have kept until then, are no conflicts.
 func (s *state) settle(def *derive.Definition, found Totals) {
 	p, known := found[def.Name]
+	if known {
+		s.Small = p.small
+	}
 	switch {
-	case s.Phase != Verifying || !known || p.More || p.beyond:
+	case s.Phase != Verifying || !p.total || p.More || p.beyond:
 	case p.Total == 0:
 		s.again(def)
 	case !def.Replace:

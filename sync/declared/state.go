@@ -40,6 +40,7 @@ type state struct {
 	Clear  bool `json:"clear,omitempty"`  // of a map: clearing comes behind building
 	Unsure bool `json:"unsure,omitempty"` // it was paused before it was verified
 	Known  bool `json:"known,omitempty"`  // the conflicts are those that verifying will find
+	Small  bool `json:"small,omitempty"`  // it had little to look at when work on it began
 
 	// Unlogged is that of a replica: the log has not had all rows of the definition. It is built again,
 	// with another number.
@@ -147,11 +148,36 @@ func (d *Data) Working() bool {
 	return len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0 || d.working() >= 0
 }
 
-// working returns the position of the definition to be worked on, -1 for none.
+// working returns the position of the definition to be worked on, -1 for none: of the first small one
+// that does not follow from others that are worked on, or else of the first one.
 func (d *Data) working() int {
-	return slices.IndexFunc(d.stored.States, func(s state) bool {
-		return s.Phase == Verifying || s.Phase == Clearing || s.Phase == Building
-	})
+	first := -1
+	for i := range d.stored.States {
+		switch s := &d.stored.States[i]; {
+		case !s.working():
+		case s.Small && !d.awaits(i):
+			return i
+		case first < 0:
+			first = i
+		}
+	}
+	return first
+}
+
+func (s *state) working() bool {
+	return s.Phase == Verifying || s.Phase == Clearing || s.Phase == Building
+}
+
+// awaits reports whether a definition may follow from another one that is worked on. It would be compared
+// with what that has not written yet.
+func (d *Data) awaits(i int) bool {
+	list := d.document.Definitions()
+	for j, o := range list {
+		if j != i && d.stored.States[j].working() && o.Feeds(list[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // A Status says how far a definition is.

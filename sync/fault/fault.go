@@ -25,6 +25,11 @@ var (
 	ErrLimit  = errors.New("too many listens or pending operations on this connection")
 )
 
+// ErrContended is the ErrBusy of a large write whose data others changed each time that it was decided.
+var ErrContended = fmt.Errorf("%w: %s", ErrBusy, contended)
+
+const contended = "other writes changed each time what this large one depends on; try again, or write in smaller parts"
+
 // ErrFailed is returned for all that asks for the database's data after a commit with
 // an unknown outcome, until the file is as it was before that commit.
 var ErrFailed = store.ErrFailed
@@ -201,6 +206,9 @@ func Detail(err error) string {
 	}
 	if document := (*DocumentError)(nil); errors.As(err, &document) {
 		return document.Text
+	}
+	if errors.Is(err, ErrContended) {
+		return contended
 	}
 	if long := (*tree.LongKeyError)(nil); errors.As(err, &long) {
 		return long.Error()
