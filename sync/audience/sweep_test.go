@@ -79,3 +79,41 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLaggingBelow: a write above more views than it may read rows reads none of them, and has all of
+// them read later. The view at its own path gets an event.
+func TestLaggingBelow(t *testing.T) {
+	const many = 50
+	h := newHouse(t, nil)
+	h.PublishRows = many - 1
+	for i := range many {
+		if err := h.listener(fmt.Sprintf("/talk/m%d", i), "").Attach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.listener("/talk", "").Attach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.commit(func(b *Batch) error {
+		c := Change{Batch: b, Writes: []tree.ResolvedWrite{{Target: tree.Target{Path: tree.MustParsePath("/talk")}}}}
+		read := b.Tx.Stats().Read
+		if err := c.Before(); err != nil {
+			return err
+		}
+		if err := c.After(); err != nil {
+			return err
+		}
+		lagging := 0
+		for _, e := range b.events {
+			if e.event == nil {
+				lagging++
+			}
+		}
+		if n := b.Tx.Stats().Read - read; n != 0 || len(c.views) != 1 || lagging != many || len(b.events) != many+1 {
+			t.Errorf("%d rows are read for %d views, %d of %d events are whole views; want 0 for 1, %d of %d", n, len(c.views), lagging, len(b.events), many, many+1)
+		}
+		return nil
+	}, false); err != nil {
+		t.Fatal(err)
+	}
+}
