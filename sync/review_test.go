@@ -119,3 +119,45 @@ func TestReviewSpends(t *testing.T) {
 	delete(m.views, r7)
 	compareViews(t, db, m, "after all were decided")
 }
+
+// TestReviewBelow: a write above what the rules of very many listens read, of each its own, ends those
+// that lose their permission by it, before they get any of it. The others follow.
+func TestReviewBelow(t *testing.T) {
+	tier.Unraced(t)
+	const many = 3000
+	db, w := openWatched(t, `{"rules":{"talk":{"$m":{".read":"data.child('hidden').val() !== true"}}}}`)
+	m := newMirror(connect(t, db, "m", 64<<20))
+	defer m.session.Close()
+	for i := range many {
+		m.follow(fmt.Sprintf(`{"r":2,"a":"q","b":{"p":"/talk/m%d","h":""}}`, i))
+	}
+	m.read()
+	locked, _ := w.counts(func() {
+		set(t, db, "/talk", `{"m7":{"hidden":true,"x":1},"m8":{"x":1}}`)
+		set(t, db, "/talk/m7/x", "2")
+		set(t, db, "/talk/m8/x", "2")
+		m.read()
+		allReviewed(t, db)
+	})
+	most := slices.Max(slices.Collect(maps.Values(w.batches)))
+	if t.Logf("%d decisions, %d in one batch", locked, most); locked < many || locked > many+3 || most > audience.ReviewAtOnce {
+		t.Errorf("%d decisions, %d of them in one batch, want %d and at most %d", locked, most, many, audience.ReviewAtOnce)
+	}
+	m.read()
+	m7 := listenKey{path: tree.MustParsePath("/talk/m7")}
+	if v := m.views[m7]; !v.node.IsEmpty() || !m.session.listens.at(m7).Ended() {
+		t.Errorf("the listen of m7 goes on, or was sent %s", v.node.JSON())
+	}
+	delete(m.views, m7)
+	compareViews(t, db, m, "after all were decided")
+	if n := db.Stats().Listeners; n != many-1 {
+		t.Errorf("%d listeners are left, want %d", n, many-1)
+	}
+	resyncs := db.Stats().Resyncs
+	set(t, db, "/talk/m9/x", "1")
+	m.read()
+	compareViews(t, db, m, "after another write")
+	if n := db.Stats().Resyncs - resyncs; n != 0 {
+		t.Errorf("after another write %d views were sent again, want 0", n)
+	}
+}

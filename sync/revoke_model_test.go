@@ -111,11 +111,12 @@ var (
 // slices, the same is true, but for one that is allowed again before it is decided: it may
 // stay.
 func TestRevokeModel(t *testing.T) {
-	t.Run("at once", func(t *testing.T) { revokeModel(t, audience.ReviewAtOnce) })
-	t.Run("in slices", func(t *testing.T) { revokeModel(t, 0) })
+	t.Run("at once", func(t *testing.T) { revokeModel(t, audience.ReviewAtOnce, 1000) })
+	t.Run("in slices", func(t *testing.T) { revokeModel(t, 0, 1000) })
+	t.Run("swept", func(t *testing.T) { revokeModel(t, 0, 0) })
 }
 
-func revokeModel(t *testing.T, atOnce int) {
+func revokeModel(t *testing.T, atOnce, below int) {
 	rounds := tier.Count("DOGWOOD_MODEL_STEPS", 1500, 4_000, 2_000_000) / 25
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -125,6 +126,7 @@ func revokeModel(t *testing.T, atOnce int) {
 	}
 	r.db = openTest(t, Options{Rules: r.sets[0], Change: r.log})
 	r.db.audience.ReviewAtOnce, r.slices = atOnce, atOnce == 0
+	r.db.audience.ReviewBelow = below
 	r.state = (&revokeState{}).clone()
 	r.writer = connect(t, r.db, "writer", 0)
 	r.writer.send(`{"r":1,"a":"gauth","b":{"cred":"owner"}}`)
@@ -248,7 +250,7 @@ func (r *revokeTest) allowAgain() {
 }
 
 // allReviewed waits until there are no stale grants.
-func allReviewed(t *testing.T, db *Database) {
+func allReviewed(t testing.TB, db *Database) {
 	t.Helper()
 	for {
 		g := closeGate(t, db) // holds the lock

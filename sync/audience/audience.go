@@ -79,18 +79,19 @@ type Audience struct {
 
 	PublishRows  int // MaxPublishRows, but in tests
 	ReviewAtOnce int // ReviewAtOnce, but in tests
+	ReviewBelow  int // reviewBelow, but in tests
 }
 
 // New returns the audience of a host, which is empty.
 func New(h *Host) *Audience {
-	a := &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All(), PublishRows: MaxPublishRows, ReviewAtOnce: ReviewAtOnce}
+	a := &Audience{host: h, watches: make(watch.Set), deciders: outbox.NewReaders().All(), PublishRows: MaxPublishRows, ReviewAtOnce: ReviewAtOnce, ReviewBelow: reviewBelow}
 	a.hub.indexFrom, a.hub.maxWeight = IndexFrom, cmp.Or(h.Windows, DefaultPathWindows)
 	return a
 }
 
 // Empty returns an audience of the same host without members.
 func (a *Audience) Empty() *Audience {
-	empty := &Audience{host: a.host, PublishRows: a.PublishRows, ReviewAtOnce: a.ReviewAtOnce}
+	empty := &Audience{host: a.host, PublishRows: a.PublishRows, ReviewAtOnce: a.ReviewAtOnce, ReviewBelow: a.ReviewBelow}
 	empty.hub.indexFrom, empty.hub.maxWeight = a.hub.indexFrom, a.hub.maxWeight
 	return empty
 }
@@ -106,7 +107,7 @@ func (a *Audience) Listeners() int { return int(a.hub.listeners.Load()) }
 
 // IsStale reports whether some listeners have to be decided again before they are sent
 // anything. The lock is held.
-func (a *Audience) IsStale() bool { return len(a.grants.stale) > 0 }
+func (a *Audience) IsStale() bool { return a.grants.someStale() }
 
 // Check verifies that windows agree with the last commit, which tx sees, that the indexes of
 // groups agree with them, and that nothing is kept of watches and listeners that have ended. The lock is held, or nobody else uses the
@@ -139,7 +140,7 @@ func (a *Audience) Check(tx *store.Tx) error {
 		return nil
 	}
 	w := a.hub.windows
-	if !a.hub.None() || !a.grants.none() || a.grants.byKey.size+len(w.followed)+len(w.weights) > 0 {
+	if !a.hub.None() || !a.grants.none() || a.grants.first != nil || a.grants.byKey.size+len(w.followed)+len(w.weights) > 0 {
 		return fmt.Errorf("without listeners there are groups (%t), %d grants, dependents (%t), %d and %d counts of windows", !a.hub.None(), a.grants.byKey.size, !a.grants.none(), len(w.followed), len(w.weights))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -24,6 +25,7 @@ type grant struct {
 	listeners []*Listener
 	reads     rules.Reads   // what it depends on
 	among     []*dependents // of each of its paths
+	aging
 }
 
 // A grantKey says what a decision is about.
@@ -69,6 +71,7 @@ type grants struct {
 	existing   trie.Trie[*dependents] // on whether anything is there
 	serial     uint64
 	stale      []*dependents // those that had stale grants
+	sweeps
 }
 
 // Dependents are the grants that looked at one path.
@@ -100,6 +103,19 @@ func dependOn(in *trie.Trie[*dependents], p tree.Path, g *grant) *dependents {
 
 func (d *dependents) len() int { return len(d.grants) + len(d.stale) }
 
+// below yields the dependents on what is below p.
+func (t *grants) below(p tree.Path) iter.Seq[*dependents] {
+	return func(yield func(*dependents) bool) {
+		for _, in := range []*trie.Trie[*dependents]{&t.dependents, &t.existing} {
+			for d := range in.Below(p) {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // none reports whether no grant depends on anything.
 func (t *grants) none() bool {
 	return t.dependents.None() && t.existing.None()
@@ -128,7 +144,7 @@ func (t *grants) list(d *dependents) {
 // isStale reports whether a grant has to be decided again before anything is sent to its
 // listeners. nil is that of an administrator.
 func (t *grants) isStale(g *grant) bool {
-	if g == nil || len(t.stale) == 0 {
+	if g == nil || !t.someStale() {
 		return false
 	}
 	for _, d := range g.among {
@@ -136,10 +152,13 @@ func (t *grants) isStale(g *grant) bool {
 			return true
 		}
 	}
-	return false
+	return t.isSwept(g)
 }
 
-// nextStale returns a stale grant, or nil if there is none.
+// someStale reports whether grants may be stale.
+func (t *grants) someStale() bool { return len(t.stale) > 0 || t.isSweeping() }
+
+// nextStale returns a stale grant, or nil if there is none, or it has not come to it yet.
 func (t *grants) nextStale() *grant {
 	for len(t.stale) > 0 {
 		d := t.stale[len(t.stale)-1]
@@ -149,7 +168,7 @@ func (t *grants) nextStale() *grant {
 		d.stale, d.listed = nil, false
 		t.stale = t.stale[:len(t.stale)-1]
 	}
-	return nil
+	return t.nextSwept()
 }
 
 // find returns a grant that a listener may join, or nil.
@@ -298,6 +317,7 @@ func (t *grants) depend(g *grant, reads rules.Reads) {
 		}
 		g.among = append(g.among, dependOn(in, p, g))
 	}
+	t.renew(g)
 }
 
 // grantsOf returns the grants that depend on something.

@@ -76,8 +76,9 @@ type Change struct {
 
 	touched reviewing
 	visits  []visit
-	indexed bool // only some of the groups of a path are visited
-	looked  int  // children of views
+	lagging []*pathGroups // below the writes, if these are more than rows may be read
+	indexed bool          // only some of the groups of a path are visited
+	looked  int           // children of views
 	views   []*view
 
 	entries  map[entryKey]lookedUp          // of children, when there are many views to ask for them
@@ -122,6 +123,11 @@ func (p *Change) Before() error {
 func (p *Change) After() error {
 	p.watches.Touch(p.Writes)
 	p.review(p.touched)
+	for _, at := range p.lagging {
+		for _, g := range at.groups {
+			p.lag(g)
+		}
+	}
 	if !p.Whole {
 		return p.after()
 	}
@@ -365,7 +371,7 @@ func (b *Batch) tell(d delivery) {
 // forget makes a group as if no listener had been sent its view. The first that
 // is sent it brings the window.
 func (b *Batch) forget(g *group) {
-	if !g.live {
+	if !g.live || g.query.IsAll() { // of everything there is no window
 		return
 	}
 	_ = b.setWindow(g, nil) // none is not too much

@@ -7,7 +7,6 @@ import (
 
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/access"
-	"github.com/dogwooddb/dogwood/sync/trie"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -30,6 +29,9 @@ const (
 	// all had changed.
 	maxReviewed   = 64
 	reviewedBytes = 1 << 10
+	// reviewBelow is how many places that rules read are looked for below all that a task writes.
+	// If there are more, all grants are stale that have read something below.
+	reviewBelow = 1024
 )
 
 // A reviewing is what one write touches that grants have read.
@@ -40,6 +42,7 @@ const (
 type reviewing struct {
 	changed  []*dependents // on what is at the place of the write, or above it
 	compared []lookedAt    // those for which the write may have changed nothing
+	swept    []tree.Path   // below these is more
 }
 
 // A lookedAt is a place that grants have read, with what was there before a write.
@@ -71,6 +74,10 @@ func (b *Batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
 			r.compared = append(r.compared, lookedAt{dependents: d})
 		}
 	}
+	left := b.ReviewBelow
+	if b.Apart {
+		left = math.MaxInt
+	}
 	for _, w := range writes {
 		for d := range b.grants.dependents.Above(w.Path) {
 			if isNew(d) {
@@ -80,10 +87,12 @@ func (b *Batch) reviewing(writes []tree.ResolvedWrite) (r reviewing) {
 		for d := range b.grants.existing.Above(w.Path) {
 			compare(d)
 		}
-		for _, t := range []*trie.Trie[*dependents]{&b.grants.dependents, &b.grants.existing} {
-			for d := range t.Below(w.Path) {
-				compare(d)
+		for d := range b.grants.below(w.Path) {
+			if left--; left < 0 {
+				r.swept = append(r.swept, w.Path)
+				break
 			}
+			compare(d)
 		}
 	}
 	if len(r.compared) <= maxReviewed {
@@ -122,6 +131,9 @@ func (b *Batch) isChanged(at lookedAt) bool {
 // meantime, so no one sees what they may no longer see, and what they miss comes as a
 // whole view.
 func (b *Batch) review(r reviewing) {
+	for _, p := range r.swept {
+		b.grants.sweep(p)
+	}
 	touched := r.changed
 	for _, at := range r.compared {
 		if b.isChanged(at) {

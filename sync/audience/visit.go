@@ -51,6 +51,7 @@ func (p *Change) visit() {
 		p.visits = append(p.visits, visit{at: at})
 		return &p.visits[len(p.visits)-1]
 	}
+	covered := 0
 	for i, w := range p.Writes {
 		seen := false
 		for above := range p.hub.paths.Above(w.Path) {
@@ -69,7 +70,11 @@ func (p *Change) visit() {
 			continue
 		}
 		for below := range p.hub.paths.Below(w.Path) {
-			visited(below).covered = true
+			if covered++; covered > p.PublishRows {
+				p.lagging = append(p.lagging, below)
+			} else {
+				visited(below).covered = true
+			}
 		}
 	}
 }
@@ -91,6 +96,10 @@ func (p *Change) own(i int) {
 func (p *Change) choose() error {
 	for i := range p.visits {
 		v := &p.visits[i]
+		if v.covered && len(p.lagging) > 0 {
+			p.lagging = append(p.lagging, v.at)
+			continue
+		}
 		groups := v.at.groups
 		if v.at.index != nil && !v.whole && !v.covered {
 			v.indexed, p.indexed = true, true
