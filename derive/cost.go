@@ -1,6 +1,9 @@
 package derive
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Cost is what a definition adds to a write, in rows that are read and written.
 type Cost struct {
@@ -55,6 +58,29 @@ func (d *Definition) Summary() string {
 		return fmt.Sprintf("%s by %q", source, d.By)
 	}
 	return source + " -> " + d.Target()
+}
+
+// Doubt says which value of a map is a text that looks like an expression without its =, "" if none does.
+func (d *Definition) Doubt() string {
+	if d.Kind != Map {
+		return ""
+	}
+	for _, f := range append([]field{{value: *d.value}}, d.value.fields...) {
+		if text, _ := f.constant.StringValue(); computed(text) {
+			return fmt.Sprintf("%q is a text; for the expression, write %q", text, "= "+text)
+		}
+	}
+	return ""
+}
+
+// computed reports whether a text begins as an expression does.
+func computed(text string) bool {
+	for _, name := range []string{"data.", "newData.", "root.", "auth.", "query.", "now."} {
+		if rest, ok := strings.CutPrefix(text, name); ok && rest != "" && rest[0] != ' ' {
+			return true
+		}
+	}
+	return text == "now" || len(text) > 1 && text[0] == '$' && (text[1] < '0' || text[1] > '9') && captureName(text[1:2])
 }
 
 // String returns an expression or a constant as it is written.

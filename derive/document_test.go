@@ -22,6 +22,7 @@ func TestErrors(t *testing.T) {
 		{`"a": {"count": "/a/$x", "sum": "/b/$x"}`, `1:65: a definition has one kind, but this is "count" and "sum"; make two of it`},
 		{`"a": {"sum": "/a/$x", "to": "/b"}`, `1:46: a definition of the kind sum needs "of"`},
 		{`"a": {"keep": 0, "at": "/a"}`, `1:55: expected a whole number from 1 to 1000000`},
+		{`"a": {"expire": "/a/$x", "after": "1d", "at": 3}`, `1:87: "after" and "at" are both given; leave out one of them`},
 		{`"a": {"expire": "/a/$x", "after": "soon"}`, `1:75: expected a duration such as "500ms", "10s", "2h" or "30d", at most 100 years`},
 		{`"a": {"index": "/a", "by": []}`, `1:68: "by" is a list of 1 to 4 child paths: ["owner", "created"]`},
 		{`"a": {"map": "/a/$x", "to": "/b/$x"}, "b": {"map": "/c/$y/$x", "to": "/b/{data.val()}/x"}`, `1:79: the targets of "a" and "b" may meet: /b/$x and /b/{data.val()}/x; give one of them a place of its own`},

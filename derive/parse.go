@@ -266,7 +266,9 @@ func (r *reader) readKeep() {
 func (r *reader) readExpire() {
 	after, at, from := r.members["after"], r.members["at"], r.members["from"]
 	switch {
-	case after == nil && at == nil, after != nil && at != nil:
+	case after != nil && at != nil:
+		r.fail(at.StartOffset, `"after" and "at" are both given; leave out one of them`)
+	case after == nil && at == nil:
 		r.fail(r.at, `when does it expire? Give "after" a duration, such as "10s", or "at" a time in milliseconds`)
 	case from != nil && after == nil:
 		r.fail(from.StartOffset, `"from" needs "after", the duration since then`)

@@ -64,6 +64,12 @@ func TestDataDocument(t *testing.T) {
 		t.Errorf("its If-Match: %d %s", r.StatusCode, r.body)
 	}
 	want("GET", "/.settings/data/versions/1.json", "", 200, documentA)
+	r = ts.do(call{"POST", "/.settings/data/rollback.json", http.Header{"Authorization": {"Bearer sesame"}, "If-Match": {first.Header.Get("ETag")}}, `{"version":1}`})
+	if r.StatusCode != 412 || r.body != errorBody("The data document has changed.") {
+		t.Errorf("a rollback of another: %d %s", r.StatusCode, r.body)
+	}
+	want("POST", "/.settings/data/rollback.json?dryRun=true", `{"version":1}`, 200, `{"status":"ok","definitions":[{"name":"sizes","nodes":0},{"name":"logins","nodes":0}]}`)
+	want("GET", "/.settings/data.json", "", 200, documentB)
 	want("POST", "/.settings/data/rollback.json", `{"version":1,"comment":"B is wrong"}`, 200, `{"status":"ok","version":3}`)
 	missing := errorBody("There is no such version of the data document.")
 	want("GET", "/.settings/data/versions/9.json", "", 404, missing)

@@ -361,12 +361,8 @@ func putDataDocument(q *request) (answer, error) {
 	if c.Document, err = derive.Parse(src); err != nil {
 		return answer{}, badRequest(err.Error())
 	}
-	if dry, _ := q.params.get("dryRun"); dry == "true" {
-		if c.IfHash != "" && c.IfHash != hashOf(q.db.Data()) {
-			return answer{}, declared.ErrChanged
-		}
-		q.form.timeout = readTimeout
-		return answerWith(q, func(ctx context.Context, q *request) (answer, error) { return previewData(ctx, q, c.Document) })
+	if isDry(q) {
+		return dryRunData(q, c)
 	}
 	v, err := q.db.ChangeData(q.r.Context(), c)
 	if err != nil {
@@ -375,6 +371,21 @@ func putDataDocument(q *request) (answer, error) {
 	a := q.jsonText(`{"status":"ok"}`)
 	a.tag = rulesTag(v.Hash)
 	return a, nil
+}
+
+// isDry reports whether a document is only to be checked.
+func isDry(q *request) bool {
+	dry, _ := q.params.get("dryRun")
+	return dry == "true"
+}
+
+// dryRunData answers with what a change would find.
+func dryRunData(q *request, c versions.DataChange) (answer, error) {
+	if c.IfHash != "" && c.IfHash != hashOf(q.db.Data()) {
+		return answer{}, declared.ErrChanged
+	}
+	q.form.timeout = readTimeout
+	return answerWith(q, func(ctx context.Context, q *request) (answer, error) { return previewData(ctx, q, c.Document) })
 }
 
 // previewData answers with what the new and changed definitions of a document would find.
@@ -433,13 +444,17 @@ func postDataRollback(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	document, err := derive.Parse(source)
-	if err != nil {
+	c := versions.DataChange{Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number}
+	if _, c.IfHash, err = readChange(q); err != nil {
+		return answer{}, err
+	}
+	if c.Document, err = derive.Parse(source); err != nil {
 		return answer{}, badRequest(err.Error())
 	}
-	v, err := q.db.ChangeData(q.r.Context(), versions.DataChange{
-		Document: document, Author: rulesAuthor(q), Comment: body.Comment, Restore: old.Number,
-	})
+	if isDry(q) {
+		return dryRunData(q, c)
+	}
+	v, err := q.db.ChangeData(q.r.Context(), c)
 	if err != nil {
 		return answer{}, err
 	}

@@ -3,6 +3,7 @@ package declared
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
@@ -148,7 +149,7 @@ func (s *stepper) verify() error {
 	case isMap && !s.state.Places:
 		s.state.enter(Verifying)
 		s.state.Places = true
-	case s.state.Total > 0 && !s.def.Replace:
+	case s.state.Total > 0 && (s.state.Taken || !s.def.Replace):
 		s.state.contradicted()
 	case s.state.Total > 0:
 		s.renumber()
@@ -187,6 +188,11 @@ func (s *stepper) verifyMap() error {
 		return err
 	}
 	for _, o := range outcomes {
+		if taken, err := s.taken(o.Place, o.Node); err != nil {
+			return err
+		} else if taken {
+			continue
+		}
 		if err := store.Kept(s.tx).Mark(s.state.ID, o.Place, markedBy(s.def, o.Node)); err != nil {
 			return err
 		}
@@ -201,6 +207,25 @@ func (s *stepper) verifyMap() error {
 		s.conflict(fmt.Sprintf("%s holds something else than follows from %s", o.Place, o.Node))
 	}
 	return nil
+}
+
+// taken notes a place of a unique map that belongs to another source already. A mark may be of a source
+// that has gone or changed since.
+func (s *stepper) taken(place, node tree.Path) (bool, error) {
+	if !s.def.Unique {
+		return false, nil
+	}
+	other, _, err := store.Kept(s.tx).Marked(s.state.ID, place)
+	if err != nil || other.IsRoot() || other == node {
+		return false, err
+	}
+	list, err := s.def.Outcomes(s.before(), []tree.Path{other})
+	if err != nil || len(list) != 1 || list[0].Place != place {
+		return false, err
+	}
+	s.state.Taken = true
+	s.conflict(fmt.Sprintf("%s would have several sources: %s, %s", place, other, node))
+	return true, nil
 }
 
 func (s *stepper) conflict(text string) {
@@ -319,6 +344,32 @@ func (s *stepper) order(list tree.Path) error {
 	return err
 }
 
+// clash says which sources a place would have: one that is marked, and those of this step.
+func (s *stepper) clash(place tree.Path) (string, error) {
+	text := place.String() + " would have several sources or values"
+	other, _, err := store.Kept(s.tx).Marked(s.state.ID, place)
+	if err != nil {
+		return "", err
+	}
+	outcomes, err := s.def.Outcomes(s.before(), s.nodes)
+	if err != nil {
+		return "", err
+	}
+	var nodes []string
+	if !other.IsRoot() {
+		nodes = append(nodes, other.String())
+	}
+	for _, o := range outcomes {
+		if o.Place == place && o.Node != other {
+			nodes = append(nodes, o.Node.String())
+		}
+	}
+	if len(nodes) > 0 {
+		text += ": " + strings.Join(nodes[:min(len(nodes), 3)], ", ")
+	}
+	return text, nil
+}
+
 // fail ends the work on a definition that cannot be kept, as when two nodes have one place.
 func (s *stepper) fail(err error) error {
 	refusal := (*derive.Refusal)(nil)
@@ -328,7 +379,11 @@ func (s *stepper) fail(err error) error {
 	s.state.enter(Failed)
 	s.state.Error = refusal.Error()
 	if refusal.Reason == derive.Taken {
-		s.conflict(refusal.Path.String() + " would have several sources or values")
+		text, err := s.clash(refusal.Path)
+		if err != nil {
+			return err
+		}
+		s.conflict(text)
 	} else {
 		s.conflict(refusal.Error())
 	}

@@ -51,6 +51,7 @@ type state struct {
 	Built     int64    `json:"built,omitempty"` // nodes that building had come to, while it is clearing
 	Conflicts []string `json:"conflicts,omitempty"`
 	Total     int      `json:"conflictsTotal,omitempty"`
+	Taken     bool     `json:"taken,omitempty"` // of a unique map: verifying has found a place of several sources
 	Skipped   []string `json:"skipped,omitempty"`
 	Error     string   `json:"error,omitempty"`
 }
@@ -115,6 +116,10 @@ func (s *state) enter(p Phase) { s.Phase, s.At, s.Nodes, s.Places = p, nil, 0, f
 // contradicted ends the work on a definition that has conflicts.
 func (s *state) contradicted() {
 	s.enter(Failed)
+	if s.Taken {
+		s.Error = "several nodes would have one place; change all but one of each, and resume"
+		return
+	}
 	s.Known, s.Error = false, `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
 }
 
@@ -348,7 +353,7 @@ func (d *Data) Control(tx *store.Tx, name, verb string, found Totals) (next *Dat
 			case verb == Pause:
 				ok, st.Unsure = true, !st.verified()
 				st.enter(Paused)
-				st.Known, st.Conflicts, st.Total, st.Error = false, nil, 0, ""
+				st.Known, st.Taken, st.Conflicts, st.Total, st.Error = false, false, nil, 0, ""
 			case verb == Resume:
 				if ok = true; st.Phase == Paused || st.Phase == Failed {
 					s.anew(i, def)

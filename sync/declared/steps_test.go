@@ -230,7 +230,7 @@ func TestUniqueWhileBuilding(t *testing.T) {
 		"the other moves":             {nil, []string{`users/k0000/login "l299"`, `users/k0299/login "new"`}, declared.Ready},
 		"a third takes what is freed": {nil, []string{`users/k0299 null`, `users/k0000/login "l299"`}, declared.Ready},
 		"it is handed on":             {nil, []string{`users/k0000/login "l299"`, `users/k0000/login "l0"`}, declared.Ready},
-		"the same is said again":      {[]string{`users/k0000/login "l299"`}, []string{`users/k0299/login "l299"`}, declared.Failed},
+		"the same is said again":      {nil, []string{`users/k0000/login "l299"`, `users/k0299/login "l299"`}, declared.Failed},
 	} {
 		for _, define := range logins {
 			t.Run(name, func(t *testing.T) {
@@ -240,7 +240,9 @@ func TestUniqueWhileBuilding(t *testing.T) {
 					o.set(c.before...)
 				}
 				o.deploy(define)
-				o.until(declared.Building, 100)
+				if c.before == nil { // else it fails while it is verified
+					o.until(declared.Building, 100)
+				}
 				for _, line := range c.meanwhile {
 					o.set(line)
 				}

@@ -152,5 +152,8 @@ func readDocument(file string) (string, error) {
 func printDefinition(w io.Writer, d *derive.Definition, remark string) error {
 	cost := d.Cost()
 	_, err := fmt.Fprintf(w, "\n%s: %s %s%s\n  rows for one node:   %s\n  rows for k removed:  %s\n", d.Name, d.Kind, d.Summary(), remark, cost.Node, cost.Ancestor)
+	if doubt := d.Doubt(); err == nil && doubt != "" {
+		_, err = fmt.Fprintf(w, "  warning:             %s\n", doubt)
+	}
 	return err
 }

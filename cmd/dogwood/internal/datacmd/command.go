@@ -2,6 +2,10 @@
 package datacmd
 
 import (
+	"fmt"
+	"net/url"
+	"strings"
+
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/versioned"
 )
@@ -47,22 +51,47 @@ Examples:
 func (c *historyCommand) Run(e *console.Env) error { return c.List(e, versioned.Data) }
 
 // rollbackCommand puts an earlier version of the data document in force.
-type rollbackCommand struct{ versioned.RollbackFlags }
+type rollbackCommand struct {
+	versioned.RollbackFlags
+	DryRun bool `help:"Only print what it changes, and what it finds."`
+	console.Sure
+}
 
 func (rollbackCommand) Help() string {
 	return `The document of an earlier version becomes a new version, so nothing is lost. A second
 rollback undoes the first. What is kept by definitions that end becomes ordinary data.
 
+It first prints what changes and what is found in the database, as dogwood data deploy does, and
+asks; it needs --yes where there is no terminal. Definitions that come back find what writes have
+left in their places meanwhile, and fail if that is not what follows.
+
 Examples:
 
   dogwood data rollback --secret-file dogwood-data/admin-secret
-  dogwood data rollback 7`
+  dogwood data rollback 7 --dry-run`
 }
 
 func (c *rollbackCommand) Run(e *console.Env) error {
-	db, err := c.Rollback(e, versioned.Data)
+	db, to, err := c.Find(e, versioned.Data)
 	if err != nil {
 		return err
+	}
+	var text strings.Builder
+	if err := versioned.Data.Print(e, db, to, &text); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("version %d", to)
+	tag, err := plan(e, db, url.Values{}, what, text.String())
+	if err != nil || c.DryRun {
+		return err
+	}
+	if !c.IsSure() {
+		if err := e.Ask(fmt.Sprintf("This puts the data document of %s in force again%s.", what, versioned.InDatabase(db))); err != nil {
+			return err
+		}
+	}
+	if err := c.Restore(e, db, versioned.Data, to, tag); err != nil {
+		return meanwhile(err)
 	}
 	return printUnfinished(e, db)
 }

@@ -67,27 +67,12 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 	if err != nil {
 		return err
 	}
-	d, err := project.ParseData(file, text)
-	if err != nil {
-		return err
-	}
-	current, tag, err := inForce(e, db)
-	if err != nil {
-		return err
-	}
-	query := url.Values{"dryRun": {"true"}}
+	query := url.Values{}
 	if c.Comment != "" {
 		query.Set("comment", c.Comment)
 	}
-	answer, err := upload(e, db, query, tag, file, text)
-	if err != nil {
-		return err
-	}
-	found, err := readPreview(answer)
-	if err != nil {
-		return err
-	}
-	if err := printChanges(e.Stdout, file, current, d, found); err != nil || c.DryRun {
+	tag, err := plan(e, db, query, file, text)
+	if err != nil || c.DryRun {
 		return err
 	}
 	if !c.IsSure() {
@@ -95,7 +80,6 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 			return err
 		}
 	}
-	query.Del("dryRun")
 	if _, err := upload(e, db, query, tag, file, text); err != nil {
 		return err
 	}
@@ -103,6 +87,30 @@ func (c *deployCommand) deploy(e *console.Env, file string, db *client.Client) e
 		return err
 	}
 	return printUnfinished(e, db)
+}
+
+// plan has a server check a document, and prints what it changes and finds. tag is the ETag of the one
+// that is in force.
+func plan(e *console.Env, db *client.Client, query url.Values, file, text string) (tag string, err error) {
+	d, err := project.ParseData(file, text)
+	if err != nil {
+		return "", err
+	}
+	current, tag, err := inForce(e, db)
+	if err != nil {
+		return "", err
+	}
+	query.Set("dryRun", "true")
+	defer query.Del("dryRun")
+	answer, err := upload(e, db, query, tag, file, text)
+	if err != nil {
+		return "", err
+	}
+	found, err := readPreview(answer)
+	if err != nil {
+		return "", err
+	}
+	return tag, printChanges(e.Stdout, file, current, d, found)
 }
 
 // printUnfinished prints which definitions of a document that was just deployed are not ready.
@@ -123,6 +131,10 @@ func printUnfinished(e *console.Env, db *client.Client) error {
 	if err := printStatus(e.Stdout, list); err != nil {
 		return err
 	}
+	if failed == nil && slices.ContainsFunc(list, func(s status) bool { return s.State == "verifying" }) {
+		_, err = fmt.Fprintln(e.Stdout, "One that fails yet is not in force; dogwood data status then says why. Deploy it with \"onConflict\": \"replace\" if its places hold something else.")
+		return err
+	}
 	return failed
 }
 
@@ -133,10 +145,15 @@ func upload(e *console.Env, db *client.Client, query url.Values, tag, file, text
 	if errors.As(err, &errs) {
 		return nil, project.DrawErrors(file, text, errs)
 	}
+	return answer, meanwhile(err)
+}
+
+// meanwhile says of a document that was compared with one in force that there is another.
+func meanwhile(err error) error {
 	if e := (*client.ServerError)(nil); errors.As(err, &e) && e.Status == http.StatusPreconditionFailed {
-		return nil, errors.New("another data document was deployed meanwhile; nothing was changed. Look at it with dogwood data history, and deploy again")
+		return errors.New("another data document was deployed meanwhile; nothing was changed. Look at it with dogwood data history, and try again")
 	}
-	return answer, err
+	return err
 }
 
 // inForce returns the document that is in force and its ETag, nil and "" if there is none.
@@ -216,7 +233,7 @@ func (p preview) print(w io.Writer) error {
 		}
 	}
 	if err == nil && p.Total > 0 {
-		_, err = fmt.Fprintf(w, "  It would fail: %s.\n", console.Count(p.Total, "conflict"))
+		_, err = fmt.Fprintf(w, "  It would fail: %s. Mend them, or have \"onConflict\": \"replace\" if places hold something else.\n", console.Count(p.Total, "conflict"))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/client"
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/console"
+	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/versioned"
 )
 
 // statusCommand shows the state of each definition.
@@ -21,8 +22,8 @@ type statusCommand struct {
 func (statusCommand) Help() string {
 	return `Prints a line for each definition: its state, and how many nodes the state has come to; of
 an index, its entries, their bytes, and when a query last read it. Not more than 100,000
-entries are counted. Below it are indexes that were not read for 30 days, conflicts, which
-are places that hold something else than follows, and nodes that do not match because an
+entries are counted. Below it are indexes that were not read for 30 days, at most 5 conflicts of each
+definition, which are places that hold something else than follows, and nodes that do not match because an
 expression failed. The exit code is 1 if a definition
 has failed, or if the server refuses the document, which an earlier version has accepted.
 
@@ -69,10 +70,27 @@ func (c *statusCommand) Run(e *console.Env) error {
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		return c.printNone(e, db)
+	}
 	if err := printStatus(e.Stdout, list); err != nil {
 		return err
 	}
 	return failures(list)
+}
+
+// printNone says why there are no definitions.
+func (c *statusCommand) printNone(e *console.Env, db *client.Client) error {
+	_, tag, err := inForce(e, db)
+	if err != nil {
+		return err
+	}
+	text := "The data document in force has no definitions"
+	if tag == "" {
+		text = "No data document is in force"
+	}
+	_, err = fmt.Fprintf(e.Stdout, "%s%s.\n", text, versioned.InDatabase(db))
+	return err
 }
 
 // printJSON prints the answer of the server as it is.
@@ -159,6 +177,9 @@ func (s *status) progress() string {
 	return text
 }
 
+// maxShown is how many conflicts of a definition are printed.
+const maxShown = 5
+
 // printTroubles prints why a definition has failed, and the nodes that it passes over.
 func (s *status) printTroubles(w io.Writer) error {
 	var lines []string
@@ -168,11 +189,12 @@ func (s *status) printTroubles(w io.Writer) error {
 	if s.Unused {
 		lines = append(lines, `unused for 30 days; writes pay for it, and "state": "off" frees its room`)
 	}
-	for _, c := range s.Conflicts {
+	shown := s.Conflicts[:min(len(s.Conflicts), maxShown)]
+	for _, c := range shown {
 		lines = append(lines, "conflict: "+c)
 	}
-	if more := s.Total - len(s.Conflicts); more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more conflicts", more))
+	if more := s.Total - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %s; --json has the first 100", console.Count(more, "more conflict")))
 	}
 	for _, p := range s.Skipped {
 		lines = append(lines, "passed over: "+p)

@@ -173,6 +173,9 @@ Examples:
 }
 
 func (c *rollbackCommand) Run(e *console.Env) error {
-	_, err := c.Rollback(e, versioned.Rules)
-	return err
+	db, to, err := c.Find(e, versioned.Rules)
+	if err != nil {
+		return err
+	}
+	return c.Restore(e, db, versioned.Rules, to, "")
 }

@@ -30,22 +30,27 @@ func (c *HistoryFlags) List(e *console.Env, t Text) error {
 	if err != nil {
 		return err
 	}
-	place := t.Place + "/versions"
-	if c.Version != 0 {
-		place = fmt.Sprintf("%s/%d", place, c.Version)
-	}
 	if c.Version != 0 || c.JSON {
-		r, err := db.Request(e.Ctx, http.MethodGet, place, nil, nil)
-		if err != nil {
-			return err
-		}
-		return t.missing(e.Ctx, db, c.Version, db.Call(r, e.Stdout))
+		return t.Print(e, db, c.Version, e.Stdout)
 	}
 	list, err := t.Versions(e.Ctx, db)
 	if err != nil {
 		return err
 	}
 	return printHistory(e.Stdout, list)
+}
+
+// Print prints a version as it was uploaded, or the list of all for 0.
+func (t Text) Print(e *console.Env, db *client.Client, version int64, w io.Writer) error {
+	place := t.Place + "/versions"
+	if version != 0 {
+		place = fmt.Sprintf("%s/%d", place, version)
+	}
+	r, err := db.Request(e.Ctx, http.MethodGet, place, nil, nil)
+	if err != nil {
+		return err
+	}
+	return t.missing(e.Ctx, db, version, db.Call(r, w))
 }
 
 // printHistory prints a line for each version, the newest first.
@@ -79,30 +84,33 @@ type RollbackFlags struct {
 	client.Flags
 }
 
-// Rollback runs the command, and returns the client of the server.
-func (c *RollbackFlags) Rollback(e *console.Env, t Text) (*client.Client, error) {
-	db, err := c.Client()
-	if err != nil {
-		return nil, err
+// Find returns the client of the server, and the version that is to be in force.
+func (c *RollbackFlags) Find(e *console.Env, t Text) (db *client.Client, to int64, err error) {
+	if db, err = c.Client(); err == nil {
+		to, err = c.version(e, db, t)
 	}
-	to, err := c.version(e, db, t)
-	if err != nil {
-		return nil, err
-	}
+	return db, to, err
+}
+
+// Restore puts a version in force again, if what is in force has the tag, or tag is "".
+func (c *RollbackFlags) Restore(e *console.Env, db *client.Client, t Text, to int64, tag string) error {
 	body, err := json.Marshal(map[string]any{"version": to, "comment": c.Comment})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r, err := db.Request(e.Ctx, http.MethodPost, t.Place+"/rollback", nil, client.NewPayload(string(body)))
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if tag != "" {
+		r.Header.Set("If-Match", tag)
 	}
 	var made struct{ Version int64 }
 	if err := t.missing(e.Ctx, db, to, db.Read(r, "answer of the server", &made)); err != nil {
-		return nil, err
+		return err
 	}
-	fmt.Fprintf(e.Stdout, "The %s of version %d %s in force again%s, as version %d.\n", t.Name, to, t.Is, InDatabase(db), made.Version)
-	return db, nil
+	_, err = fmt.Fprintf(e.Stdout, "The %s of version %d %s in force again%s, as version %d.\n", t.Name, to, t.Is, InDatabase(db), made.Version)
+	return err
 }
 
 // version returns the version that is to be in force.
