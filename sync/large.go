@@ -35,23 +35,15 @@ const largeAtOnce = 2
 // the decision depends on changes meanwhile.
 const largeTries = 5
 
-// mostWithin is how many places may follow from a write that is decided within the committer after
-// that, with muchSpent bytes. It takes as long as an update of so many paths: expiry has steps of that
-// size.
-const mostWithin = 2_000
-
 func isLarge(w Write) bool { return (&writeTask{write: w}).cost() > costLarge }
 
 // visits reports whether a write is large because the rules are asked about what is stored below
 // it: their visits grow with that, and not with the write.
 func visits(d *core, w Write) bool { return !w.Caller.Admin && d.rules.Load().Visits(w.Update) }
 
-// A write is large if declared data look at more nodes for it, or their expressions at more text, or
-// if lists move more.
-const (
-	manyLooked = 64
-	muchSpent  = 1 << 20
-)
+// manyLooked is how many nodes declared data may look at for a write that is not large. It also is if their
+// expressions look at more than muchSpent bytes of text, or if lists move more.
+const manyLooked = 64
 
 // spreads reports whether a write is large because of declared data: it may touch any number
 // of nodes, or text of any size, and now does with many or much, or is refused. That is found out on a snapshot, in the turn of
@@ -168,18 +160,6 @@ func (wr *writer) tryWithin(ctx context.Context, w Write, p *prepared, l *line) 
 		return nil, err
 	}
 	return &t.commit, nil
-}
-
-// decideWithin decides a write that was outdated each time that it was decided before. The error is
-// errOutdated if more follows from it than the committer has time for.
-func (b *batch) decideWithin(w *Write) (decidedWrite, error) {
-	b.few = true
-	defer func() { b.few = false }()
-	v, err := b.decide(w, b.db.options.Now())
-	if err == nil && errors.As(v.denied, new(*fault.FollowsError)) {
-		err = errOutdated
-	}
-	return v, err
 }
 
 // tryOnce prepares a large write and has the committer carry it out. Before its values

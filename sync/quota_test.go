@@ -105,11 +105,8 @@ func TestListensOfAll(t *testing.T) {
 		return connectBounded(t, db, name, quota.New(quota.Limits{Listens: 100, All: all}))
 	}
 	a, b, c := of("a"), of("b"), of("c")
-	for i, x := range []struct {
-		bounded
-		status string
-	}{{a, "ok"}, {a, "ok"}, {a, "ok"}, {a, "ok"}, {a, "too_big"}, {b, "ok"}, {b, "ok"}, {b, "too_big"}, {c, "ok"}, {c, "too_big"}} {
-		x.want(fmt.Sprintf("listen %d", i), listenOf("/x", i+1, "{}"), x.status)
+	for i, from := range []bounded{a, a, a, a, a, b, b, b, c, c} {
+		from.want(fmt.Sprintf("listen %d", i), listenOf("/x", i+1, "{}"), map[bool]string{false: "ok", true: "too_big"}[i == 4 || i == 7 || i == 9])
 	}
 	a.wantReached(map[fault.Bound]int{fault.BoundQuotaListens: 1})
 	c.wantReached(map[fault.Bound]int{fault.BoundCommonListens: 1})

@@ -174,6 +174,26 @@ func (b *batch) follow(u tree.Update, c Caller, now time.Time) (v decidedWrite, 
 	return v, overflow, err
 }
 
+// mostWithin is how many places may follow from a write that is decided within the committer after
+// that, with muchSpent bytes. It takes as long as an update of so many paths: expiry has steps of that
+// size.
+const mostWithin = 2_000
+
+// muchSpent is how many bytes of text may be looked at for what follows from a write that is not large.
+const muchSpent = 1 << 20
+
+// decideWithin decides a write that was outdated each time that it was decided before. The error is
+// errOutdated if more follows from it than the committer has time for.
+func (b *batch) decideWithin(w *Write) (decidedWrite, error) {
+	b.few = true
+	defer func() { b.few = false }()
+	v, err := b.decide(w, b.db.options.Now())
+	if err == nil && errors.As(v.denied, new(*fault.FollowsError)) {
+		err = errOutdated
+	}
+	return v, err
+}
+
 // derive computes what follows from a write. A caller that may not write at all is told that,
 // and nothing of the places that are kept. The rules are asked after that, since they may look at
 // what follows. Most writes meet no definition, and allocate nothing here.

@@ -65,7 +65,7 @@ func (s *sweeps) nextSwept() *grant {
 	for range maxSwept {
 		g := s.first
 		if g == nil || g.decided >= s.last {
-			s.above = trie.Trie[*sweep]{} // what is left was decided after all of them
+			s.above = trie.Trie[*sweep]{} // the others were decided after all of them
 			return nil
 		}
 		if s.isSwept(g) {

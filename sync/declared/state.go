@@ -160,7 +160,7 @@ func (d *Data) working() int {
 	for i := range d.stored.States {
 		switch s := &d.stored.States[i]; {
 		case !s.working():
-		case s.Small && !d.awaits(i):
+		case s.Small && !awaits(d, i):
 			return i
 		case first < 0:
 			first = i
@@ -175,7 +175,7 @@ func (s *state) working() bool {
 
 // awaits reports whether a definition may follow from another one that is worked on. It would be compared
 // with what that has not written yet.
-func (d *Data) awaits(i int) bool {
+func awaits(d *Data, i int) bool {
 	list := d.document.Definitions()
 	for j, o := range list {
 		if j != i && d.stored.States[j].working() && o.Feeds(list[i]) {

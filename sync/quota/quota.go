@@ -49,7 +49,8 @@ func (q *Quota) Windows() int {
 // and how much of a window counts as another listen.
 const listenBytes = 1 << 10
 
-// Memory beside the text of a key of a path, which is a node of a trie, and of an entry of a window.
+// keyBytes is the memory of a key of a path, as a node of a trie, without its text, and entryBytes that of an
+// entry of a window.
 const (
 	keyBytes   = 96
 	entryBytes = 80
