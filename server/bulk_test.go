@@ -116,7 +116,7 @@ func chunked(text string) string {
 func TestLargePut(t *testing.T) {
 	tier.Unraced(t)
 	t.Parallel()
-	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Limits: Limits{MaxWriteBytes: 1 << 20, MaxReadBytes: 1 << 20, MaxBodiesBytes: 1 << 20}})
+	ts := serveTest(t, Options{Dev: true, Dir: t.TempDir(), Limits: Limits{MaxWriteBytes: 1 << 20, MaxReadBytes: 1 << 20, MaxBodiesBytes: 1<<20 + inflateBytes}})
 	for i, c := range []struct {
 		header http.Header
 		encode func(string) string

@@ -25,12 +25,9 @@ const (
 
 var errExpansion = &statusError{http.StatusRequestEntityTooLarge, "The body is compressed too well."}
 
-// inflateBytes is what an inflater takes, which counts as a part of the body, and inflatedPiece is how
-// much of the text it is given room for at first.
-const (
-	inflateBytes  = 48 << 10
-	inflatedPiece = 4 << 10
-)
+// inflateBytes is the memory of an inflater, and of the first piece of the text, which counts as a part of
+// the body.
+const inflateBytes = 80 << 10
 
 // An inflater reads a compressed body.
 //

@@ -218,8 +218,6 @@ func (q *request) text(max int64) (string, error) {
 	size := min(firstPiece, max+1)
 	if n := q.r.ContentLength; n >= 0 && q.coding() == "" {
 		size = min(size, n+1) // most bodies are small
-	} else if n >= 0 {
-		size = min(size, inflatedPiece)
 	}
 	text, err := q.readText(src, int(size))
 	return text, bodyError(err)

@@ -79,7 +79,7 @@ func TestRefusedDocument(t *testing.T) {
 	here("", "set", "/elsewhere", "true")
 	here(`{"g":1}`, "get", "/sizes")
 	here("", "backup", copied)
-	here("in force again", "data", "rollback", "1")
+	here("in force again", "data", "rollback", "1", "--yes")
 	here("", "set", "/groups/g/bob", "true")
 	here(`{"g":2}`, "get", "/sizes")
 	refuse()
