@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
 	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 

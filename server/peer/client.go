@@ -54,7 +54,7 @@ type Table struct {
 // Options are what a Table needs.
 type Options struct {
 	Limits
-	All           *Resources    // of which each address has a share
+	All           *Resources    // each address has a share of them
 	MaxClients    int           // addresses that are remembered; 0: the constant
 	HeaderTimeout time.Duration // in which a request has to come
 	WriteTimeout  time.Duration // in which a client has to take WriteLeast; 0: the constant

@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"slices"
 	"strconv"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // Raw is JSON that is already encoded.

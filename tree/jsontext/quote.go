@@ -1,10 +1,11 @@
 package jsontext
 
 import (
-	"github.com/dogwooddb/dogwood/tree/piecewise"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dogwooddb/dogwood/tree/piecewise"
 )
 
 // AppendQuoted appends s as a JSON string. Only the quote, the backslash and control
