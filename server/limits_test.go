@@ -218,6 +218,20 @@ func TestBodyBudget(t *testing.T) {
 	}
 }
 
+// TestInflaterBudget: what decompresses a body counts as a part of it, however short the body is.
+func TestInflaterBudget(t *testing.T) {
+	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxBodiesBytes: inflateBytes / 2}})
+	ts.want("PUT", "/a.json", `"short"`, 200, `"short"`)
+	r := ts.do(call{"PUT", "/a.json", http.Header{"Content-Encoding": {"gzip"}}, zipped("1")})
+	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("a short compressed body: %d %s, want 503 with Retry-After", r.StatusCode, r.body)
+	}
+	ts.want("GET", "/a.json", noBody, 200, `"short"`)
+	if used := ts.all.Bodies.Meter().Used(); used != 0 {
+		t.Errorf("%d bytes were not given back", used)
+	}
+}
+
 func TestHugeURLs(t *testing.T) {
 	t.Parallel()
 	ts := serveTest(t, Options{Dev: true})

@@ -151,13 +151,16 @@ func (c *questionFlags) question(e *console.Env) (*question, error) {
 		q.op = b.step.Op
 	} else {
 		q.op, err = rulestest.OpText{Kind: c.Op, Path: c.Path, Value: c.Value, Query: c.Query, Socket: c.Via == "socket"}.Parse()
+		if c.Op != "read" && c.Value == "" {
+			err = errors.New("--value is missing: what is written, as JSON; null removes")
+		}
 		if err != nil {
 			return nil, console.Unusable(err)
 		}
 		q.op.Now = time.Now().UnixMilli()
 	}
 	if err := c.who(b, &q.op); err != nil {
-		return nil, console.Unusable(err)
+		return nil, console.Unusable(fmt.Errorf("--auth: %w", err))
 	}
 	if c.Now != "" {
 		if q.op.Now, err = parseNow(c.Now); err != nil {
@@ -277,8 +280,13 @@ func (c *questionFlags) who(b *basis, op *rulestest.Op) error {
 	case !isName:
 		who, err := rulestest.ParseActor(c.Auth)
 		op.Who = who
-		if err != nil && isWord(c.Auth) {
+		switch {
+		case err == nil:
+			return nil
+		case isWord(c.Auth):
 			return fmt.Errorf("%w; did you mean '{\"uid\":%q}'?", err, c.Auth)
+		case !json.Valid([]byte(c.Auth)):
+			return fmt.Errorf("%w, which is no JSON: names and texts are in double quotes", err)
 		}
 		return err
 	case b.suite == nil:

@@ -23,7 +23,7 @@ type Dev struct {
 	Data          string   `help:"Directory to keep the data in; without it, the data are lost when the server stops." type:"path" env:"DOGWOOD_DEV_DATA" placeholder:"DIR"`
 	Sample        string   `help:"Fill new databases with a sample, and demonstrate it at /demo/: chat, im, msgy, org, owner-storage or social." placeholder:"NAME"`
 	ExplainDenied bool     `help:"Tell clients why they were denied, and not only this console."`
-	Coverage      bool     `help:"Count the results of rules, for /.inspect/coverage." default:"true" negatable:""`
+	Coverage      bool     `help:"Count the results of rules, which /.inspect/coverage shows." default:"true" negatable:""`
 	AllowRemote   bool     `help:"Allow a --host that other machines can reach. They can read and write everything."`
 	AllowHost     []string `help:"Also answer requests for this name or address, such as 10.0.2.2 for the Android emulator. Other names than those of this machine are refused." placeholder:"NAME"`
 	AllowOrigin   []string `help:"Also answer pages of this origin, such as https://app.example.org. Pages of other sites are refused, unless this machine serves them." placeholder:"ORIGIN"`
