@@ -155,6 +155,9 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 			return err
 		}
 	}
+	if !shown && w.hasIncrements() {
+		return fault.Denied("", "an increment is explained to those who may read: what the rules say of the sum tells about the value")
+	}
 	t := &writeTask{write: w}
 	read := b.Tx.Stats().Read
 	if err := t.carryOut(b); err != nil {
@@ -173,6 +176,18 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 		e.Follows = t.explainFollows(b)
 	}
 	return nil
+}
+
+// hasIncrements reports whether a part of the write depends on what is there.
+func (w *Write) hasIncrements() bool {
+	for _, u := range w.Update {
+		for v := range u.Value.ServerValues() {
+			if v.Increment {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // effect says what a write did that is the only one of b.
