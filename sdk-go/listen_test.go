@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	dogwood "github.com/dogwooddb/dogwood/sdk-go"
 	"github.com/dogwooddb/dogwood/sdk-go/embed"
 )
@@ -351,6 +352,7 @@ func TestOffline(t *testing.T) {
 // A large place is followed to its last state, too, while others and the client
 // itself write into it.
 func TestLargeView(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	both(t, func(t *testing.T, c *dogwood.Client) {
 		ctx := t.Context()
 		want(t, c.Ref("list/large").Set(ctx, strings.Repeat("x", 9<<20)))

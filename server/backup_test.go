@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/space"
 )
 
@@ -185,6 +186,7 @@ func (b *backupTest) shop(after time.Duration, stamps ...string) {
 // TestBackupsOfTheFuture: backups that were made while the clock was wrong neither
 // stop others nor have them deleted, and go when there are enough newer ones.
 func TestBackupsOfTheFuture(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		for _, ns := range []string{"shop", "shop-2"} {
@@ -208,6 +210,7 @@ func TestBackupsOfTheFuture(t *testing.T) {
 // TestBackupsWhileTheClockJumps: the schedule goes on, and the newest are kept,
 // whatever their names say.
 func TestBackupsWhileTheClockJumps(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackupTest(t, filepath.Join(t.TempDir(), "backups"), 24*time.Hour, 2)
 		defer b.stop()
@@ -242,6 +245,7 @@ func (b *backupTest) write() {
 // TestBackupsOfAnotherDatabase: the disk of the data is not mounted for some days, so a new
 // database gets the name. Its backups do not push out those of the one before it.
 func TestBackupsOfAnotherDatabase(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	synctest.Test(t, func(t *testing.T) {
 		mounted, dir := t.TempDir(), t.TempDir()
 		b := newBackupTestOf(t, mounted, dir, 24*time.Hour, 2)

@@ -44,6 +44,7 @@ func fill(t *testing.T, places *observe.Places, n int, share observe.PlaceShare)
 // Administrators of one database cannot keep those of others from imports and exports, and
 // those of the whole server always have a place.
 func TestBulkShares(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	ts := serveTest(t, Options{
 		Namespaces: []string{"a", "b"}, AdminSecrets: []string{"all"},
 		Auth: auth.Options{Secrets: []auth.Secret{{Value: "of-a", Namespaces: []string{"a"}}, {Value: "of-b", Namespaces: []string{"b"}}}},
@@ -164,6 +165,7 @@ func stored(text string) string {
 // TestPutThatIsNotStreamed has the limits and the echo of any other write.
 func TestPutThatIsNotStreamed(t *testing.T) {
 	t.Parallel()
+	tier.RacedFrom(t, tier.Full)
 	ts := serveTest(t, Options{Dev: true, Limits: Limits{MaxWriteBytes: 1 << 20}})
 	text := bulkText(1)
 	for _, c := range []struct {

@@ -178,7 +178,7 @@ func TestDataModelsWithRestarts(t *testing.T) {
 			t.Run(name+"/"+form.Name+"/some steps", func(t *testing.T) {
 				t.Parallel()
 				rnd := rand.New(rand.NewPCG(1, 11))
-				playModel(t, name, form, t.TempDir(), func() bool { return rnd.IntN(tier.Pick(6, 6, 3)) == 0 })
+				playModel(t, name, form, t.TempDir(), func() bool { return rnd.IntN(tier.Pick(12, 12, 3)) == 0 })
 			})
 		}
 	}

@@ -85,6 +85,7 @@ func ending(s string) string { return s[max(0, len(s)-200):] }
 // TestSilentPutEvents: who listens at the path, above it or below it sees the new value.
 func TestSilentPutEvents(t *testing.T) {
 	t.Parallel()
+	tier.RacedFrom(t, tier.Full)
 	for _, c := range []struct{ at, path, data string }{
 		{"/a.json", "/", rowsFrom(`,"b":2`)}, {"/a/b.json", "/", "2"}, {"/.json", "/a", rowsFrom(`,"b":2`)},
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/server/peer"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -121,6 +122,7 @@ func TestAnswersTakeTurns(t *testing.T) {
 // TestLongFormsAreMadeWhileSent: an answer in a form that is many times as long as the compact one
 // takes the memory of the compact one, and its client gets all of it.
 func TestLongFormsAreMadeWhileSent(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	ts := serveTest(t, Options{Dev: true})
 	members := make([]string, 6000)
 	for i := range members {

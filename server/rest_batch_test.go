@@ -161,6 +161,7 @@ func TestBatchIsBounded(t *testing.T) {
 // than the values themselves, however often they are asked for.
 func TestBatchIsStreamed(t *testing.T) {
 	t.Parallel()
+	tier.RacedFrom(t, tier.Full)
 	const size = 1 << 20
 	times := tier.Pick(16, 16, 64) // more than sockets buffer
 	ts := serveTest(t, Options{Dev: true})

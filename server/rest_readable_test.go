@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 const readableRules = `{"rules":{
@@ -57,6 +59,7 @@ func readablePages(t *testing.T, ts *testServer, target, auth string) (keys []st
 
 // TestReadableListing: a caller is told the children that the caller may read, in pages.
 func TestReadableListing(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	ts := readableRooms(t)
 	var public, anas, all []string
 	for i := range 300 {
@@ -139,6 +142,7 @@ func TestReadableListingTellsNothingOfOthers(t *testing.T) {
 // TestReadableListingIsBounded: a page ends where its rules have looked at as much as one operation
 // may, and the next one goes on there. A child that is too much alone is denied, as it is to a GET.
 func TestReadableListingIsBounded(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	ts := serveTest(t, Options{Dev: true})
 	text := strings.Repeat("x", 900_000)
 	rooms := map[string]any{"d": strings.Repeat("x", 3_000_000)}

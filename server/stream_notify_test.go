@@ -108,7 +108,7 @@ func TestNotifyRefusals(t *testing.T) {
 // TestNoticesModel: a client that reads again what notices name has what is stored, however slow it
 // is, also after the rules have changed.
 func TestNoticesModel(t *testing.T) {
-	for seed := range uint64(tier.Pick(20, 30, 1000)) {
+	for seed := range uint64(tier.Pick(6, 30, 1000)) {
 		synctest.Test(t, func(t *testing.T) { noticesModel(t, rand.New(rand.NewPCG(seed, 1)), seed%2 == 0) })
 	}
 }

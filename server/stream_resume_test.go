@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
@@ -142,6 +143,9 @@ func TestStreamResumes(t *testing.T) {
 	} {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/restart=%t", c.name, restart), func(t *testing.T) {
+				if restart {
+					tier.RacedFrom(t, tier.Full)
+				}
 				o := Options{Dir: t.TempDir(), Dev: true}
 				ts := serveSocket(t, o)
 				defer func() { ts.shutdown() }()
@@ -277,6 +281,7 @@ func TestStreamResumesNot(t *testing.T) {
 
 // TestStreamResumesTooLate: the log is not read for a client that was away for too long.
 func TestStreamResumesTooLate(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	ts := serveTest(t, Options{Dir: t.TempDir(), Dev: true})
 	ts.want("PUT", "/a.json", "1", 200, "1")
 	s := ts.resumed("/a.json", "", nil)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -134,6 +135,7 @@ func (*buildObserver) Decided(*rules.Ruleset, *rules.Request, *rules.Trace) stri
 // TestBuildingWaits: a large write that is decided while a definition is built that it touches takes
 // effect, however fast building goes on.
 func TestBuildingWaits(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	observer := new(buildObserver)
 	db := openTest(t, Options{Observer: observer, Rules: parseRules(t, `{"rules":{".read":true,".write":"now > 0"}}`)})
 	observer.db = db

@@ -42,7 +42,7 @@ func TestHashGuesses(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
 	db := openTest(t, Options{Rules: parseRules(t, `{"rules":{".read":true,"mine":{".write":true}}}`)})
-	for _, size := range []int{40 << 10, 3 << 20, 14 << 20} {
+	for _, size := range tier.Pick(nil, []int{40 << 10, 3 << 20}, []int{40 << 10, 3 << 20, 14 << 20}) {
 		set(t, db, "/large", largeValue(size))
 		for _, caller := range []Caller{{}, Admin} {
 			rows := rowsReadBy(db, func() { guess(t, db, caller, size) })
@@ -90,6 +90,7 @@ func guess(t *testing.T, db *Database, caller Caller, size int) {
 // TestGuessesAreRemembered: a value is hashed once for many conditions, until a write
 // may have changed it.
 func TestGuessesAreRemembered(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	db := openTest(t, Options{})
 	for _, size := range []int{4 << 10, 40 << 10} { // hashed in the committer; outside
 		set(t, db, "/a", `{"b":{"c":`+largeValue(size)+`},"beside":1}`)

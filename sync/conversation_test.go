@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/audience"
 	"github.com/dogwooddb/dogwood/sync/fault"
@@ -57,6 +58,7 @@ func TestConversations(t *testing.T) {
 // TestConversationsIndexed: clients are sent the same if even a single query has an index of
 // groups.
 func TestConversationsIndexed(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	runConversations(t, 0)
 }
 
@@ -158,11 +160,10 @@ func (c *conversation) open(t *testing.T, text string, log bool) {
 }
 
 func (c *conversation) reopen(t *testing.T) {
-	db, err := Open(c.options)
+	db, err := openExact(c.options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exactBatches(db)
 	db.audience.SetIndexFrom(c.indexFrom)
 	c.db = db
 }

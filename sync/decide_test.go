@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 )
 
@@ -179,7 +180,8 @@ func decideMeanwhile(t *testing.T, by string, writes []string, allowed bool, loc
 // are left in the end are those that the rules allow, and they miss nothing.
 func TestSignInDuringWrites(t *testing.T) {
 	db := openTest(t, Options{Rules: parseRules(t, memberRules)})
-	const rooms, clients, rounds = 100, 4, 30
+	const rooms, clients = 100, 4
+	rounds := tier.Pick(8, 30, 30)
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	var writing sync.WaitGroup

@@ -235,7 +235,7 @@ func (r *failingRun) awaitUsable() bool {
 // and the power is cut at each event.
 func TestFailingSyncs(t *testing.T) {
 	tier.Need(t, tier.Full)
-	step, share := 13, 6 // odd: every other sync is that of a meta page
+	step, share := 13, 12 // odd: every other sync is that of a meta page
 	if tier.Count("DOGWOOD_KILLS", 0, 32, 1000) >= 1000 {
 		step, share = 1, 1
 	}

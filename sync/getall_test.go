@@ -295,6 +295,7 @@ func (m *peakMemory) Reserve(ctx context.Context, n int64) error {
 
 // TestSizeOfFindings: an answer fits in the memory that is asked for, and that is not much more.
 func TestSizeOfFindings(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	value := Found{Node: tree.String("text")}
 	denied := Found{Err: fault.Denied("/a/$b/.read", `of "a"`)}
 	for _, one := range []Found{

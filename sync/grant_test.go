@@ -39,7 +39,7 @@ func decisions(db *Database, f func()) uint64 {
 // TestOneDecisionForEqualCallers: listeners that are equal to the rules are
 // decided once, when they come, when the data changes and when the rules do.
 func TestOneDecisionForEqualCallers(t *testing.T) {
-	many := tier.Pick(10_000, 100_000, 100_000)
+	many := tier.Pick(10_000, 20_000, 100_000)
 	rs := parseRules(t, `{"rules":{".read":"auth != null && root.child('open').val() == true"}}`)
 	db := openTest(t, Options{Rules: rs})
 	set(t, db, "/open", "true")

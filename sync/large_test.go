@@ -199,6 +199,7 @@ func TestLargeFailure(t *testing.T) {
 
 // TestMaxPaths: an update of more paths is for administrators.
 func TestMaxPaths(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	db := openTest(t, Options{})
 	w := updateOf(t, "/x", manyValues(MaxPaths+1))
 	_, err := db.Write(t.Context(), asUser(w))

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/internal/disktest"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
@@ -106,6 +107,7 @@ func openFull(t *testing.T, file string, log *bytes.Buffer) *Database {
 // TestFullDiskStarts: what a start has to write is written before the first write for
 // which there is room.
 func TestFullDiskStarts(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	file := withOrphan(t)
 	empty := disktest.Fill(t)
 	var log bytes.Buffer
@@ -139,6 +141,7 @@ func TestFullDiskStarts(t *testing.T) {
 
 // TestFullDiskIsTriedAgain: it is written when there is room, if nobody writes, too.
 func TestFullDiskIsTriedAgain(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	file := withOrphan(t)
 	synctest.Test(t, func(t *testing.T) {
 		empty := disktest.Fill(t)

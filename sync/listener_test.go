@@ -32,7 +32,8 @@ func TestFirstViewAndEventsMeet(t *testing.T) {
 }
 
 func raceListens(t *testing.T, db *Database) {
-	const writers, writes, listeners = 4, 150, 24
+	const writers, listeners = 4, 24
+	writes := tier.Pick(60, 150, 150)
 	var writing, listening sync.WaitGroup
 	for w := range writers {
 		writing.Go(func() {

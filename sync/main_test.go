@@ -37,11 +37,10 @@ func openTest(t testing.TB, o Options) *Database {
 	if tier.Logged() && o.File == "" {
 		inFile(t, &o)
 	}
-	db, err := Open(o)
+	db, err := openExact(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exactBatches(db)
 	t.Cleanup(func() {
 		checkTest(t, db)
 		if err := db.Close(); err != nil {
@@ -71,10 +70,15 @@ func inFile(t testing.TB, o *Options, synced ...func(time.Duration)) {
 	o.File, o.Store.Log, o.Store.NoSync = filepath.Join(dir, "db"), log, true
 }
 
-// exactBatches makes tasks that wait together one batch, and leaves out those that come later.
-func exactBatches(db *Database) {
-	db.batchTime = time.Hour
-	db.queue.Grow(1)
+// openExact opens a database in which tasks that wait together are one batch, without those that come
+// later. The committer may be at work when the database is open, so it is told before.
+func openExact(o Options) (*Database, error) {
+	o.batchTime = time.Hour
+	db, err := Open(o)
+	if err == nil {
+		db.queue.Grow(1)
+	}
+	return db, err
 }
 
 // checkTest verifies the invariants of the store, which can be closed already.

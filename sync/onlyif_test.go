@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/pending"
 	"github.com/dogwooddb/dogwood/tree"
@@ -46,6 +47,7 @@ func TestStoredConditions(t *testing.T) {
 
 // A condition costs little, whatever is at its place, and counts as what it is.
 func TestConditionsAreBounded(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	db := openTest(t, Options{Rules: rules.Open()})
 	long := `"` + strings.Repeat("x", 5<<20) + `"`
 	set(t, db, "/", `{"long":`+long+`,"many":{"a":`+long+`}}`)

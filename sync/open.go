@@ -66,7 +66,7 @@ func Open(o Options) (*Database, error) {
 	d.audience = audience.New(host)
 	_, local := o.Change.(localLog)
 	c.logs = s.Logged() || !local
-	d.committer = committer{db: c, done: make(chan struct{}), batchTime: minBatchTime, notes: newNotes(c.logs)}
+	d.committer = committer{db: c, done: make(chan struct{}), batchTime: o.batchTime, notes: newNotes(c.logs)}
 	keepHistory(d, host)
 	d.rules.Store(o.Rules)
 	late := d.load()

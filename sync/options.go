@@ -49,6 +49,8 @@ type Options struct {
 
 	TellRules bool // whoever explains an operation is told which rule decided
 	Change    Log  // where commits are appended before they take effect; nil: nowhere else
+
+	batchTime time.Duration // of the committer, for tests; 0: minBatchTime
 }
 
 // Defaults and bounds of Options.
@@ -77,6 +79,9 @@ func (o Options) withDefaults() Options {
 	o.Windows = min(o.Windows, MaxPathWindows)
 	if o.Change == nil {
 		o.Change = localLog{}
+	}
+	if o.batchTime == 0 {
+		o.batchTime = minBatchTime
 	}
 	if o.ScrubEvery == 0 {
 		o.ScrubEvery = DefaultScrubEvery

@@ -148,6 +148,7 @@ func TestQuotaFilters(t *testing.T) {
 
 // TestBatchFilters: the filters of one batch take little memory together. Equal ones count once.
 func TestBatchFilters(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	c := connectBounded(t, openTest(t, Options{}), "a", nil)
 	batch := func(of func(i int) string) string {
 		list := make([]string, 200)

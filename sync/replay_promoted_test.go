@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/replay"
@@ -137,6 +138,7 @@ func TestReplayPromoted(t *testing.T) {
 // TestReplayOlder: earlier versions did not note rows and states of declared data. A replica of such a log
 // builds its definitions again, also if it follows a later version from the middle of a build on.
 func TestReplayOlder(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for name, steps := range map[string]int{"all of it": 1 << 30, "none of it": 0, "half of a build": 4} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)

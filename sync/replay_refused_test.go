@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/derive"
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/declared"
 	"github.com/dogwooddb/dogwood/sync/versions"
 	"github.com/dogwooddb/dogwood/tree"
@@ -23,6 +24,7 @@ const sharedTags = `"tag": {"map": "/x/$k", "to": "/tag/{data.val()}"}`
 // written to by a later one. The replica gives none of the numbers of such rows again, neither to the
 // definition that is built again nor to another one.
 func TestReplayRows(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	h := newHistory(t)
 	set(t, h.db, "/x", numbered(1500, func(i int) string { return fmt.Sprintf(`"t%d"`, i%7) }))
 	deploy(t, h.db, sharedTags)
@@ -73,6 +75,7 @@ func TestReplayRows(t *testing.T) {
 // TestReplayRefused: a replica follows a later version, whose document it refuses. It keeps states, rows and
 // indexes, so in that later version the file goes on as the original would.
 func TestReplayRefused(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	h := newHistory(t)
 	set(t, h.db, "/x", numbered(1500, func(i int) string { return fmt.Sprintf(`"t%d"`, i%7) }))
 	const first = sharedTags + `, "n": {"count": "/x/$k", "to": "/n"}, "off": {"map": "/p/$k", "to": "/q/$k"}, "order": {"index": "/x", "by": ["a", "b"]}`
@@ -146,6 +149,7 @@ func refusedReplica(t *testing.T, s *store.Store, definitions int) {
 // TestReplayOlderRefused: the original deploys the document again that it has refused. A replica that has no rows of a
 // definition does not take it for one that is built.
 func TestReplayOlderRefused(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	h := newHistory(t)
 	set(t, h.db, "/x", numbered(1500, func(i int) string { return fmt.Sprintf(`"t%d"`, i%7) }))
 	const document = sharedTags + `, "gone": {"expire": "/x/$k", "after": "1h"}`

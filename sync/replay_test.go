@@ -247,7 +247,7 @@ func TestReplay(t *testing.T) {
 	for seed := range tier.Pick[uint64](1, 1, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			testReplay(t, seed, tier.Pick(150, 300, 10_000))
+			testReplay(t, seed, tier.Pick(150, 150, 10_000))
 		})
 	}
 }
@@ -333,6 +333,7 @@ func firstDifference(a, b string) string {
 // an import, or the last parts of a write. The commit that needs all of them is refused, and they are
 // not taken for damage.
 func TestReplayMidway(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for name, long := range map[string]func(t *testing.T, db *Database){
 		"import": func(t *testing.T, db *Database) { imports(t, db, "/imported", importText(1, 3000)) },
 		"write":  func(t *testing.T, db *Database) { set(t, db, "/large", manyValues(9000)) },

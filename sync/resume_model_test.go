@@ -54,11 +54,10 @@ type resumed struct {
 }
 
 func (r *resumeTest) open() {
-	db, err := Open(r.options)
+	db, err := openExact(r.options)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	exactBatches(db)
 	r.db = db
 }
 

@@ -13,6 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/fault"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store"
@@ -21,6 +22,7 @@ import (
 // TestScrubFindsDamage damages a row under a database that nobody reads. The scrub
 // counts it and says so, and does so again at its next time.
 func TestScrubFindsDamage(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	file := filepath.Join(t.TempDir(), "data.db")
 	db := openTest(t, Options{File: file})
 	set(t, db, "users/ann", `"`+strings.Repeat("a", 1500)+`"`)

@@ -130,6 +130,7 @@ func TestWalksInVainAreCounted(t *testing.T) {
 // TestWritesThatLookAtMuchText: an update of many paths whose expressions look at much text is
 // decided outside of the committer, and one of short texts is not.
 func TestWritesThatLookAtMuchText(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	db := openTest(t, Options{File: filepath.Join(t.TempDir(), "db"), Rules: rules.Open()})
 	doc, err := derive.Parse(`{"format": "dogwood-data/1", "define": {
 		"hits": {"count": "/msgs/$m", "to": "/hits", "where": "data.child('text').val().contains('x')"}}}`)

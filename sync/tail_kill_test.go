@@ -41,7 +41,7 @@ func TestTailOverKills(t *testing.T) {
 	tier.RacedFrom(t, tier.Full)
 	rnd := rand.New(rand.NewPCG(1, 5))
 	f := follower{T: t, dir: t.TempDir()}
-	for runs := tier.Pick(2, 3, 200); runs > 0; runs-- {
+	for runs := tier.Pick(2, 2, 200); runs > 0; runs-- {
 		f.last = runs == 1
 		f.run(1+rnd.IntN(3000), false)
 	}

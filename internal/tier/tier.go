@@ -103,8 +103,9 @@ func Unraced(t testing.TB) {
 }
 
 // RacedFrom skips a test under the race detector in the tiers below least, because it takes
-// many times as long there. "./test.sh" has the detector in tier quick, and "./test.sh long"
-// in tier full.
+// many times as long there, and other tests have the same goroutines or it does one thing
+// after another. "./test.sh" has the detector in tier quick, and "./test.sh long" in tier
+// full.
 func RacedFrom(t testing.TB, least Tier) {
 	t.Helper()
 	if raced {

@@ -135,7 +135,7 @@ func (r *triedRecord) share(m *mutatedModel) int {
 	if *record || !strings.Contains(r.text, m.line()) {
 		return 1
 	}
-	return tier.Pick(60, 60, 1)
+	return tier.Pick(180, 180, 1)
 }
 
 func (m *mutatedModel) line() string { return m.name + " " + m.hash + "\n" }

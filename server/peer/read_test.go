@@ -194,11 +194,12 @@ func TestHeadLinesAreBounded(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		bodies <- string(body)
 	})
-	lines := func(n int) (text string) {
+	lines := func(n int) string {
+		var text strings.Builder
 		for i := range n {
-			text += fmt.Sprintf("a%d:\r\n", i)
+			fmt.Fprintf(&text, "a%d:\r\n", i)
 		}
-		return text
+		return text.String()
 	}
 	const first, last = "PUT / HTTP/1.1\r\nHost: x\r\n", "Connection: close\r\n"
 	chunked := first + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/sync/declared"
 )
 
 // TestChangedDefinition: a definition that replaces one with the same places is built again over what that has
 // kept there, also when it is the former text again. Places that were never its own are compared.
 func TestChangedDefinition(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	d := openDB(t, open)
 	d.set(`users ` + numbered(300, func(i int) string { return fmt.Sprintf(`{"login":"L%d","name":"n%d"}`, i, i) }))
 	for _, text := range []string{

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/rules"
 	dsync "github.com/dogwooddb/dogwood/sync"
 	"github.com/dogwooddb/dogwood/sync/declared"
@@ -107,6 +108,7 @@ func TestExpireAfterStop(t *testing.T) {
 // of it, also of one node. After each commit what follows is right, and the time of the node stays
 // until the rest of it goes.
 func TestExpireInParts(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	due := time.UnixMilli(9000000000000)
 	d := openDB(t, open)
 	d.deploy(`"gone": { "expire": "/groups/$g", "at": "= data.child('at').val()" },
@@ -147,6 +149,7 @@ func TestExpireInParts(t *testing.T) {
 
 // Parts of a node also go if nothing follows from them, and places that other definitions keep stay.
 func TestExpireOddParts(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	due := time.UnixMilli(9000000000000)
 	d := openDB(t, open)
 	d.deploy(`"gone": { "expire": "/users/$u", "at": "= data.child('at').val()" },

@@ -34,6 +34,7 @@ func (d *db) explained(order string) explained.Read {
 // TestIndexStates: an index is built when it is declared or switched on, and loses its entries
 // when it is switched off, paused or taken out.
 func TestIndexStates(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	d := openDB(t, open)
 	groups := tier.Pick(1500, 1500, 20_000)
 	d.set(`groups ` + numbered(groups, func(i int) string { return fmt.Sprintf(`{"owner":"o%d","at":{"day":%d}}`, i%7, i%50) }))

@@ -281,8 +281,9 @@ func TestSharedWhileBuilding(t *testing.T) {
 
 // Whatever is written between the steps, a map that gets ready agrees with deriving it anew.
 func TestRandomSteps(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	states := make(map[declared.Phase]int)
-	for seed := range tier.Pick(30, 100, 3000) {
+	for seed := range tier.Pick(30, 30, 3000) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 3))
 		define := append(logins, `"tags": {"map": "/users/$u/login", "to": "/tags/{data.val()}"}`)[rnd.IntN(3)]
 		o := openOffline(t)

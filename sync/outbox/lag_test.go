@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/limit"
 	"github.com/dogwooddb/dogwood/tree"
 )
@@ -62,6 +63,7 @@ func wantWaiting(t *testing.T, doing string, a *Allowance, want int64) {
 // TestWaitingEventsAreBounded: a thousand clients of one address that read nothing take no
 // more than the address may have, and each of them is sent the state in the end.
 func TestWaitingEventsAreBounded(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	const size, most = 22_000, 4 << 20 // of the address: a half of what all have
 	all := newAllowance(2 * WaitingPart * most)
 	address := share(all, limit.Unbounded)
@@ -309,6 +311,7 @@ func TestRepliesThatFitAgain(t *testing.T) {
 // share, since each has a tag of its own or copies what it is given, count in addition, and are
 // only made while there is memory.
 func TestOwnTextsAreBounded(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	const size, memory = 1 << 20, 32 << 20
 	for name, copies := range map[string]bool{"tags": false, "copies": true} {
 		all := newAllowance(memory)

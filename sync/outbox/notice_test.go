@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 )
 
@@ -35,6 +36,7 @@ func writes(n int, key string, to func(*Event)) {
 
 // TestNoticeIsBounded: changes that wait take one place in the outbox, whatever there are.
 func TestNoticeIsBounded(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	synctest.Test(t, func(t *testing.T) {
 		o, v := notified(EventStream, 0, noNotify)
 		push := func(n int, key string) { writes(n, key, func(e *Event) { o.PushEvent(v, e) }) }
@@ -133,6 +135,7 @@ func TestNoticesArePaced(t *testing.T) {
 // TestNoticesGiveWay: the notices of many views take no more than an outbox may hold. Then they say that
 // any child may have changed, and the client is not thought to be slow.
 func TestNoticesGiveWay(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	synctest.Test(t, func(t *testing.T) {
 		o, v := notified(Realtime, 1, noNotify)
 		views := []*View{v}

@@ -143,7 +143,7 @@ func TestFailingLog(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
 	long := tier.Pick(false, false, true)
-	step, share := 109, 100
+	step, share := 109, 200
 	if long {
 		step, share = 1, 4
 	}

@@ -126,7 +126,7 @@ type failingRun struct {
 func TestFailingSyncs(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
-	step, share := 23, 32 // odd: every other sync is that of a meta page
+	step, share := 37, 64 // odd: every other sync is that of a meta page
 	if powerCuts() >= 10 {
 		step, share = 1, 1
 	}

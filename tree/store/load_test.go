@@ -200,7 +200,7 @@ func TestLoadErrorsSayWhere(t *testing.T) {
 // indexes, and compares with the same tree in memory.
 func TestLoadRandom(t *testing.T) {
 	tier.Unraced(t)
-	for seed := range uint64(max(6, modelSteps()/1000)) {
+	for seed := range uint64(max(tier.Pick(2, 3, 6), modelSteps()/1000)) {
 		m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 7))}
 		if seed%3 == 0 {
 			m.file = filepath.Join(t.TempDir(), "data.db")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 	"github.com/dogwooddb/dogwood/tree/store/logged"
@@ -52,7 +53,7 @@ func TestModelLogged(t *testing.T) {
 	for _, freeze := range []int64{1 << 10, 64 << 10, 8 << 20} {
 		t.Run(fmt.Sprint(freeze), func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(3) {
+			for seed := range tier.Pick[uint64](1, 1, 3) {
 				runLogged(t, seed, freeze)
 			}
 		})

@@ -375,7 +375,7 @@ func TestModelMemory(t *testing.T) {
 
 func TestModelDisk(t *testing.T) {
 	tier.Unraced(t)
-	for seed := range uint64(4) {
+	for seed := range tier.Pick[uint64](1, 2, 4) {
 		runModel(t, filepath.Join(t.TempDir(), fmt.Sprint(seed)), seed, modelSteps())
 	}
 }

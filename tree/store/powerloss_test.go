@@ -209,7 +209,7 @@ func wantStateUpTo(t *testing.T, file string, states []string, acked, next int) 
 // bbolt; TestPowerLossTraced does without knowing it.
 func TestPowerLoss(t *testing.T) {
 	tier.Unraced(t)
-	commits := tier.Pick(20, 40, 60)
+	commits := tier.Pick(20, 25, 60)
 	file := filepath.Join(t.TempDir(), "data.db")
 	s := open(t, file)
 	r := &imageRecorder{Store: s.kv, file: file}

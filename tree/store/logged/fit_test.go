@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dogwooddb/dogwood/internal/tier"
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
@@ -74,6 +75,7 @@ func (m *machine) rest() {
 // TestUnfit: a file is refused if the log is not that which it had when it was last written
 // to: then commits would be missing in silence, or those of another file would come into it.
 func TestUnfit(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for name, copies := range map[string]func(m *machine, dir string){
 		"older log": func(m *machine, dir string) {
 			m.must(m.put("a"))
@@ -158,6 +160,7 @@ func TestUnfit(t *testing.T) {
 // is in use, commits are refused, and what was acknowledged is in the file, which needs no log.
 // They go on when the directory is back.
 func TestLogAway(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for name, takeAway := range map[string]func(m *machine, log string){
 		"removed": func(m *machine, log string) {
 			for { // the log may be making a segment for later meanwhile

@@ -146,10 +146,11 @@ func compare(t *testing.T, tx kv.Tx, model map[string]string) {
 // TestModel: whatever is committed, rolled back, applied, killed and opened again, a store
 // shows what a map has, and each snapshot what the map had at its beginning.
 func TestModel(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for _, freeze := range []int64{1 << 10, 64 << 10, 8 << 20} {
 		t.Run(fmt.Sprint(freeze), func(t *testing.T) {
 			t.Parallel()
-			for seed := range tier.Pick[uint64](2, 3, 200) {
+			for seed := range tier.Pick[uint64](1, 2, 200) {
 				run(t, rand.New(rand.NewPCG(seed, 1)), Options{FreezeBytes: freeze})
 			}
 		})
@@ -323,7 +324,7 @@ func TestReadersWhileApplying(t *testing.T) {
 			}
 		})
 	}
-	for n := range 500 {
+	for n := range tier.Pick(150, 500, 500) {
 		set(n + 1)
 	}
 	close(done)

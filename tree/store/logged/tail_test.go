@@ -60,6 +60,7 @@ func revisions(t *testing.T, s *Store, from uint64) (list []uint64) {
 // TestTailSkipsVoid: commits that go to the file, and whose record alone a crash leaves,
 // are not read, and the database stays the same one. Those that the file has are read.
 func TestTailSkipsVoid(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for seed := range tier.Pick[uint64](2, 2, 40) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
 		m := &machine{t: t, dir: t.TempDir(), keep: 1 << 40}

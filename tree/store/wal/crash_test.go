@@ -194,6 +194,7 @@ func (h *history) step() {
 
 // TestPowerFailures has the power go off in the middle of any step, several times in a row.
 func TestPowerFailures(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for seed := range tier.Pick[uint64](40, 80, 20_000) {
 		h := newHistory(t, seed)
 		for range 4 {
@@ -221,6 +222,7 @@ func TestPowerFailures(t *testing.T) {
 // TestFailingDisk has steps of the disk fail, and the power go off later: in half of the runs after
 // the process was killed, and another one has read what the system shows.
 func TestFailingDisk(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for seed := range tier.Pick[uint64](40, 80, 20_000) {
 		h := newHistory(t, seed)
 		often := 3 + h.rnd.IntN(40)

@@ -16,6 +16,7 @@ import (
 // TestCursor: cursors that begin anywhere return every record of their database once and in
 // order, over segments and openings of the log, until some are gone.
 func TestCursor(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	for seed := range tier.Pick[uint64](5, 10, 500) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		dir := t.TempDir()

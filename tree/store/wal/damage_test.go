@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // filled returns the files of a log with some records in several segments, and what they are.
@@ -69,6 +71,7 @@ func equal(a, b Record) bool {
 // TestEveryByteFlipped: a log with one damaged byte has all records, or is refused. All of
 // them were acknowledged.
 func TestEveryByteFlipped(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	d, records := filled(t)
 	refused := 0
 	for _, name := range slices.Sorted(maps.Keys(d.files)) {

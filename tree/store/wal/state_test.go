@@ -3,6 +3,8 @@ package wal
 import (
 	"errors"
 	"testing"
+
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // TestStates: the log says of each database with a file that needs it how far it has the
@@ -64,6 +66,7 @@ func TestStates(t *testing.T) {
 // TestFullDisk: a log on a full disk takes no more than it needs: what is released is given
 // back, though no segment can be begun.
 func TestFullDisk(t *testing.T) {
+	tier.RacedFrom(t, tier.Full)
 	d := newMemDisk(1)
 	l, err := OpenOn(d, Options{})
 	if err != nil {
