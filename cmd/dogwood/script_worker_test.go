@@ -146,8 +146,8 @@ func (b *lockedBuffer) bytes() []byte {
 }
 
 // ownProcess are commands that run in a process of their own if they do not fail, because they
-// change it: servers set limits of its memory. A benchmark is measured, and starts servers.
-var ownProcess = []string{"serve", "dev", "bench"}
+// change it: servers set limits of its memory.
+var ownProcess = []string{"serve", "dev"}
 
 // The lines of a script that run a command, and those that give it input.
 var (
