@@ -178,7 +178,11 @@ var passed = []string{"HOME", "TMPDIR", "PATH", "GORACE", "DOGWOOD_URL", "DOGWOO
 func runBackground(ts *testscript.TestScript, name string, args []string) error {
 	p := &process{Cmd: exec.Command("dogwood", args...), ended: make(chan error, 1)}
 	p.Dir = ts.MkAbs(".")
+	server := len(args) > 0 && (args[0] == "serve" || args[0] == "dev")
 	for _, name := range passed {
+		if server && name == "DOGWOOD_URL" {
+			continue // no setting of servers
+		}
 		if v := ts.Getenv(name); v != "" {
 			p.Env = append(p.Env, name+"="+v)
 		}

@@ -28,7 +28,10 @@ const workerVariable = "TESTSCRIPT_WORKER"
 
 // dogwoodMain is main, or what a worker does.
 func dogwoodMain() {
-	os.Unsetenv(tier.Variable) // to check that it is no setting takes the model of all commands
+	// To find that they are no settings takes a server the model of all commands.
+	for _, name := range []string{tier.Variable, "DOGWOOD_BIN", "DOGWOOD_RUN"} {
+		_ = os.Unsetenv(name)
+	}
 	if os.Getenv(workerVariable) != "" {
 		work(os.Stdin, os.Stdout)
 		return
