@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dogwooddb/dogwood/cmd/dogwood/internal/checks"
+	"github.com/dogwooddb/dogwood/internal/tier"
 )
 
 // crashDocument has a definition of each kind, and one that follows from another one.
@@ -40,7 +41,7 @@ func TestCrashDeclared(t *testing.T) {
 	data := filepath.Join(dir, "data")
 	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	written := 0
-	for round := range kills() + 2 {
+	for round := range tier.Count("DOGWOOD_KILLS", 4, 4, 1000) {
 		s := startProcess(t, "serve", "--port", "0", "--data", data, "--rules", rules)
 		if err := s.listening(); err != nil {
 			t.Fatal(err)

@@ -32,12 +32,12 @@ func TestCrashMixed(t *testing.T) {
 	for i, db := range c.dbs {
 		db.bulk = &bulkValue{rnd: rand.New(rand.NewPCG(c.seed, uint64(i))), secret: filepath.Join(c.data, "admin-secret")}
 	}
-	rounds := tier.Count("DOGWOOD_KILLS", 3, 5, 1000)
+	rounds := tier.Count("DOGWOOD_KILLS", 3, 3, 1000)
 	for round := range rounds {
-		if round%5 == 4 {
+		if round%5 == 2 {
 			c.killStarting()
 		}
-		if round%7 == 3 {
+		if round%7 == 1 {
 			c.away()
 		}
 		c.start()

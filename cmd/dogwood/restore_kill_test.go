@@ -128,7 +128,11 @@ func TestRestoreKilled(t *testing.T) {
 		if tier.Current() == tier.Quick && call != "unlinkat" && !slices.Contains(wantedRestoreCalls, call) {
 			continue
 		}
-		for n := 1; n <= min(most, tier.Pick(1, 20, 20)); n += tier.Pick(1, 5, 1) {
+		step := tier.Pick(1, 9, 1)
+		if slices.Contains(wantedRestoreCalls, call) {
+			step = min(step, 5)
+		}
+		for n := 1; n <= min(most, tier.Pick(1, 20, 20)); n += step {
 			r.reset(true)
 			killed := r.killed(strace, call, n)
 			s := r.serve()

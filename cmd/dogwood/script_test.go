@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dogwood": main, "poster": poster})
+	testscript.Main(m, map[string]func(){"dogwood": dogwoodMain, "poster": poster})
 }
 
 // pattern is an expression that is compiled when it is first used. The tests start their own
@@ -60,9 +60,18 @@ func pattern(text string) func() *regexp.Regexp {
 //	uploaded TEXT           send the rest of it and wait for success
 //	putas STATUS PATH TOKENFILE NAMESPACE
 //	                        write with the user's token in a file and check the status
+//
+// Commands of a script run in one process, except servers and those with input. In tier long
+// each has a process of its own.
 func TestScripts(t *testing.T) {
+	dir, files, variables := "../../testdata/cli", []string(nil), []string(nil)
+	if tier.Current() < tier.Long {
+		files, variables = workerScripts(t, dir)
+		dir = ""
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "../../testdata/cli",
+		Dir:                 dir,
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
@@ -76,7 +85,8 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("no condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Values["world"] = &world{procs: make(map[string]*process)}
+			w := &world{procs: make(map[string]*process)}
+			e.Values["world"] = w
 			// Under the race detector a process would wait for a second at its
 			// end, which a hundred of them add up to minutes.
 			e.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
@@ -84,27 +94,30 @@ func TestScripts(t *testing.T) {
 				// Commands that scripts wait for start in two thirds of the processor time.
 				// Those in the background do not get it.
 				e.Setenv("GOMAXPROCS", "1")
+				w.variables = append(namesOf(e.Vars), variables...)
 			}
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"start":      command(2, start),
-			"run":        command(2, func(ts *testscript.TestScript, args []string) error { return runBackground(ts, args[0], args[1:]) }),
-			"await":      command(2, await),
-			"signal":     command(1, sendSignal),
-			"ended":      command(1, ended),
-			"halt":       command(1, halt),
-			"refused":    command(0, refused),
-			"status":     command(2, status),
-			"freeport":   command(1, freePort),
-			"crowd":      command(3, crowd),
-			"mode":       command(2, mode),
-			"poke":       command(3, poke),
-			"plant":      command(3, plant),
-			"upload":     command(2, upload),
-			"uploaded":   command(1, uploaded),
-			"putas":      command(4, putAs),
-			"deletewith": command(3, deleteWith),
+			"worker":       inOneProcess,
+			"workerstatus": command(2, workerStatus),
+			"start":        command(2, start),
+			"run":          command(2, func(ts *testscript.TestScript, args []string) error { return runBackground(ts, args[0], args[1:]) }),
+			"await":        command(2, await),
+			"signal":       command(1, sendSignal),
+			"ended":        command(1, ended),
+			"halt":         command(1, halt),
+			"refused":      command(0, refused),
+			"status":       command(2, status),
+			"freeport":     command(1, freePort),
+			"crowd":        command(3, crowd),
+			"mode":         command(2, mode),
+			"poke":         command(3, poke),
+			"plant":        command(3, plant),
+			"upload":       command(2, upload),
+			"uploaded":     command(1, uploaded),
+			"putas":        command(4, putAs),
+			"deletewith":   command(3, deleteWith),
 		},
 	})
 }
@@ -117,6 +130,9 @@ type world struct {
 	procs  map[string]*process
 	body   *io.PipeWriter
 	result chan error // of the upload
+
+	variables []string // that the environment may have, for a worker
+	worker    *worker  // nil: none yet
 }
 
 func worldOf(ts *testscript.TestScript) *world { return ts.Value("world").(*world) }
@@ -162,7 +178,11 @@ var passed = []string{"HOME", "TMPDIR", "PATH", "GORACE", "DOGWOOD_URL", "DOGWOO
 func runBackground(ts *testscript.TestScript, name string, args []string) error {
 	p := &process{Cmd: exec.Command("dogwood", args...), ended: make(chan error, 1)}
 	p.Dir = ts.MkAbs(".")
+	server := len(args) > 0 && (args[0] == "serve" || args[0] == "dev")
 	for _, name := range passed {
+		if server && name == "DOGWOOD_URL" {
+			continue // no setting of servers
+		}
 		if v := ts.Getenv(name); v != "" {
 			p.Env = append(p.Env, name+"="+v)
 		}
