@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config'
 
 const at = (path: string) => join(import.meta.dirname, path)
 
+const together = ['test/{models,package,unit}/**/*.test.ts']
+const apart = ['test/{apps,frameworks,sidebyside}/**/*.test.ts', 'test/unit/persistence*.test.ts']
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -23,12 +26,16 @@ export default defineConfig({
     ]
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/browser/**'],
     testTimeout: 300_000, // some compile, and machines may be busy
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     fileParallelism: false,
-    server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } }
+    server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } },
+    // Most files share a process, which loads the client once. Those of sidebyside change the client,
+    // and others set up hooks or globals of a page when they are loaded.
+    projects: [
+      { extends: true, test: { name: 'together', include: together, exclude: apart, isolate: false } },
+      { extends: true, test: { name: 'apart', include: apart } }
+    ]
   }
 })
