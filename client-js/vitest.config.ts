@@ -3,8 +3,9 @@ import { defineConfig } from 'vitest/config'
 
 const at = (path: string) => join(import.meta.dirname, path)
 
-const together = ['test/{models,package,unit}/**/*.test.ts']
-const apart = ['test/{apps,frameworks,sidebyside}/**/*.test.ts', 'test/unit/persistence*.test.ts']
+// Most files of unit play the server for connections that outlive their tests, so they stay apart.
+const together = ['test/{models,package}/**/*.test.ts']
+const apart = ['test/{apps,frameworks,sidebyside,unit}/**/*.test.ts']
 
 export default defineConfig({
   resolve: {
@@ -31,10 +32,9 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     fileParallelism: false,
     server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } },
-    // Most files share a process, which loads the client once. Those of sidebyside change the client,
-    // and others set up hooks or globals of a page when they are loaded.
+    // Files that leave nothing behind share a process, which loads the client once.
     projects: [
-      { extends: true, test: { name: 'together', include: together, exclude: apart, isolate: false } },
+      { extends: true, test: { name: 'together', include: together, isolate: false } },
       { extends: true, test: { name: 'apart', include: apart } }
     ]
   }
