@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -30,10 +30,9 @@ const made = [
 
 /**
  * Where one tutorial leaves its checkout to the next, if test.sh says so: a reader of both
- * builds the client once. Below tier long it also leaves what the same commands install.
+ * builds the client once.
  */
 const left = process.env.DOGWOOD_TUTORIALS
-const installed = buildsClient || !left ? undefined : `${left}.installed`
 
 /** The commands that build the client in the checkout. */
 const builds = /^npm --prefix dogwood\/client-js .*\n/gm
@@ -89,15 +88,8 @@ export class Folder {
       npm_config_prefer_offline: 'true'
     }
     const commands = this.built ? text.replace(builds, '') : text
-    if (installed && existsSync(installed) && (await readFile(`${installed}.sh`, 'utf8')) === text) {
-      await rename(installed, this.path)
-      return
-    }
     await promisify(execFile)('sh', ['-ec', commands], { cwd: this.parent, env, maxBuffer: 64 << 20 })
     this.built = true
-    if (!installed) return
-    await cp(this.path, installed, { recursive: true })
-    await writeFile(`${installed}.sh`, text)
   }
 
   async remove(): Promise<void> {
