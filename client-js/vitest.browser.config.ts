@@ -7,6 +7,8 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     fileParallelism: false,
+    isolate: false, // the tests import the same, which takes long
+    globalSetup: 'test/support/browser.ts',
     retry: 1 // a browser on a busy machine can be late; what is wrong fails twice
   }
 })

@@ -3,6 +3,10 @@ import { defineConfig } from 'vitest/config'
 
 const at = (path: string) => join(import.meta.dirname, path)
 
+// Most files of unit play the server for connections that outlive their tests, so they stay apart.
+const together = ['test/{models,package}/**/*.test.ts']
+const apart = ['test/{apps,frameworks,sidebyside,unit}/**/*.test.ts']
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -23,12 +27,15 @@ export default defineConfig({
     ]
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/browser/**'],
     testTimeout: 300_000, // some compile, and machines may be busy
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     fileParallelism: false,
-    server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } }
+    server: { deps: { inline: [/react-firebase-hooks/, /vuefire/] } },
+    // Files that leave nothing behind share a process, which loads the client once.
+    projects: [
+      { extends: true, test: { name: 'together', include: together, isolate: false } },
+      { extends: true, test: { name: 'apart', include: apart } }
+    ]
   }
 })

@@ -2,8 +2,9 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server as HttpServer } from 'node:http'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { connect } from '../support/browser.js'
 import { Relay } from '../support/relay.js'
 import { freshNamespace, Server } from '../support/server.js'
 
@@ -56,10 +57,7 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => pages.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(pages.address() as { port: number }).port}`
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox']
-  })
+  browser = await connect()
 }, 180_000)
 
 afterAll(async () => {

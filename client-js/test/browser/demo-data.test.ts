@@ -1,8 +1,10 @@
 // The demonstration shows whatever is in the database.
 
 import { describe, expect, test } from 'vitest'
-import { open, room, sampleServer, say, shows, soon, texts } from '../support/demo-page.js'
+import { open, pages, room, sampleServer, say, shows, soon, texts } from '../support/demo-page.js'
 import type { Server } from '../support/server.js'
+
+pages()
 
 // An administrator's script, or older rules, may have left what no rule would take.
 describe('data of other kinds than expected', () => {

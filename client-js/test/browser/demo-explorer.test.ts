@@ -2,7 +2,9 @@
 
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { contexts, open, sampleServer, soon } from '../support/demo-page.js'
+import { contexts, open, pages, sampleServer, soon } from '../support/demo-page.js'
+
+pages()
 
 // Far more than a page shows; as many as the bounds are meant for in tier long.
 const ROWS = process.env.DOGWOOD_TIER === 'long' ? 200_000 : 20_000

@@ -12,6 +12,7 @@ import {
   DESKTOP,
   inMenu,
   open,
+  pages,
   ready,
   room,
   sampleServer,
@@ -22,6 +23,8 @@ import {
   texts
 } from '../support/demo-page.js'
 import { Relay } from '../support/relay.js'
+
+pages()
 
 describe('the curl lines of the README', () => {
   const server = sampleServer('chat')

@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import { build } from 'esbuild'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from '../support/browser.js'
 
 const source = `
   import { getDatabase, goOffline, ref, runTransaction, set } from '@dogwood/client'
@@ -45,10 +46,7 @@ beforeAll(async () => {
   const html = `<script type="module">${outputFiles[0]!.text}</script>`
   pages = createServer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(html))
   await new Promise<void>(resolve => pages.listen(0, '127.0.0.1', resolve))
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox']
-  })
+  browser = await connect()
 })
 
 afterAll(async () => {

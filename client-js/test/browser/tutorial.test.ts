@@ -5,8 +5,9 @@ import { execFile } from 'node:child_process'
 import { createServer, type Server as HttpServer } from 'node:http'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { connect } from '../support/browser.js'
 import { Relay } from '../support/relay.js'
 import { Server } from '../support/server.js'
 import { blocksOf, Folder } from '../support/tutorial.js'
@@ -23,10 +24,7 @@ const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javas
 
 beforeEach(async () => {
   folder = await Folder.make()
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox']
-  })
+  browser = await connect()
   context = await browser.newContext()
 }, 120_000)
 

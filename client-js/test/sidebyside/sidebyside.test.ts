@@ -6,7 +6,7 @@ import { tally, wanted } from './tally.js'
 import type { Library } from './world.js'
 
 // `npm run test:sidebyside` runs 10,000. SIDEBYSIDE_FIRST starts at another seed.
-const count = Number(process.env.SIDEBYSIDE ?? 25)
+const count = Number(process.env.SIDEBYSIDE ?? (process.env.DOGWOOD_TIER === 'long' ? 25 : 12))
 const first = Number(process.env.SIDEBYSIDE_FIRST ?? 1)
 const MOST = 5 // differences that are shown
 const RENEWED = 2000 // histories with one server, which makes 10,000 databases and no more

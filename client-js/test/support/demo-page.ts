@@ -1,9 +1,10 @@
-// Pages of the demonstration of `dogwood dev --sample`, in a browser for all tests of a file.
+// Pages of the demonstration of `dogwood dev --sample`, in Chromium.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { connect } from './browser.js'
 import { Server } from './server.js'
 
 export const shots = join(import.meta.dirname, '..', '.cache', 'screenshots')
@@ -16,23 +17,23 @@ let browser: Browser
 export let contexts: BrowserContext[] = []
 let complaints: string[] = []
 
-beforeAll(async () => {
-  mkdirSync(shots, { recursive: true })
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox']
+/** Has pages for the tests of a file, each of which fails if something goes wrong in one. */
+export function pages(): void {
+  beforeAll(async () => {
+    mkdirSync(shots, { recursive: true })
+    browser = await connect()
+  }, 180_000)
+
+  afterAll(() => browser?.close())
+
+  afterEach(async () => {
+    for (const context of contexts) await context.close()
+    contexts = []
+    const all = complaints
+    complaints = []
+    expect(all).toEqual([])
   })
-}, 180_000)
-
-afterAll(() => browser?.close())
-
-afterEach(async () => {
-  for (const context of contexts) await context.close()
-  contexts = []
-  const all = complaints
-  complaints = []
-  expect(all).toEqual([])
-})
+}
 
 // What a browser says while there is no network.
 const noNetwork = /net::ERR_|WebSocket connection to|ServiceWorker/
