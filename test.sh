@@ -147,16 +147,19 @@ packages() {
 	fi
 }
 
-# site builds the documentation as web pages, unless nothing that it is made of has changed,
-# and tests a program that has them. Nothing is put into the checkout but what git ignores.
+# site builds the documentation as web pages, unless nothing that it is made of has changed, and
+# tests a program that has them. Only tier long builds them with colours in code. Nothing is put into the checkout but what git ignores.
 site() {
 	packages site
 	inputs=$(find . -name node_modules -prune -o -name .git -prune -o -name dist -prune -o -name cache -prune \
 		-o \( -name '*.md' -o -name '*.svg' -o -path './site/*' \) -type f -print | sort | xargs cksum | cksum)
-	if [ ! -d site/.vitepress/dist ] || [ "$(cat site/node_modules/.built 2>/dev/null)" != "$inputs" ]; then
+	colours=
+	[ "$1" = long ] || colours=off
+	built=$(cat site/node_modules/.built 2>/dev/null) || true
+	if [ ! -d site/.vitepress/dist ] || { [ "$built" != "$inputs" ] && [ "$built" != "$inputs$colours" ]; }; then
 		rm -rf site/.vitepress/dist
-		(cd site && npm run build)
-		echo "$inputs" >site/node_modules/.built
+		(cd site && SITE_COLOURS=$colours npm run build)
+		echo "$inputs$colours" >site/node_modules/.built
 	fi
 	go run ./internal/sitezip site/.vitepress/dist "$bin/site.zip"
 	printf '{"Replace": {"%s": "%s"}}' "$PWD/cmd/dogwood/internal/docsite/built/site.zip" "$bin/site.zip" >"$bin/overlay"
