@@ -221,11 +221,16 @@ sdks() {
 	packaged "$1"
 }
 
+# shared installs what two parts need: sdks packs client-js.
+shared() {
+	step "npm packages of client-js"
+	packages client-js
+}
+
 # client runs the tests of client-js, some of which ask for the tier.
 client() {
 	program
-	step "npm packages of client-js"
-	packages client-js
+	shared
 	step "client-js"
 	export DOGWOOD_TUTORIALS="$bin/tutorials"
 	(cd client-js && DOGWOOD_TIER=$1 npm test)
@@ -259,11 +264,11 @@ night() {
 [ $whole = no ] || go build -o "$bin/testrun" ./internal/testrun
 case $part in
 quick) unit quick 10m ;;
-full) program; together go sdks client ;;
+full) program; shared; together go sdks client ;;
 go) unit full 20m; race quick 20m ;;
-long) unit long 6h; race full 2h; sdks long; client long; night ;;
-e2e) program; together sdks client ;;
-sdks) sdks full ;;
+long) unit long 6h; race full 2h; shared; sdks long; client long; night ;;
+e2e) program; shared; together sdks client ;;
+sdks) shared; sdks full ;;
 client) client full ;;
 *) echo "usage: ./test.sh [quick|long|go|e2e|sdks|client]" >&2; exit 2 ;;
 esac
