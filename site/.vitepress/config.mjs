@@ -36,6 +36,34 @@ function links(md) {
   })
 }
 
+/** Escapes text as the highlighter does. */
+const escaped = text => text.replaceAll('&', '&#x26;').replaceAll('<', '&#x3C;')
+
+/**
+ * SITE_COLOURS=off builds without colours in code, which take a quarter of the time. The tests do so
+ * in tier full.
+ */
+const colourless = process.env.SITE_COLOURS === 'off' && { highlight: text => `<pre v-pre><code>${escaped(text.trimEnd())}</code></pre>` }
+
+/**
+ * Renders a page for the search. The search drops all tags, so it needs no colours, and each page is
+ * rendered once: the build of the server asks for it, too.
+ */
+const searchable = new Map()
+function renderForSearch(source, env, md) {
+  const before = searchable.get(env.path)
+  if (before?.source === source) return before.html
+  const { highlight } = md.options
+  md.set({ highlight: escaped })
+  try {
+    const html = md.render(source, env)
+    searchable.set(env.path, { source, html })
+    return html
+  } finally {
+    md.set({ highlight })
+  }
+}
+
 /** Finds the packages of this folder for the pages, which are outside of it. */
 const packages = {
   name: 'packages-of-pages',
@@ -91,11 +119,12 @@ export default defineConfig({
     // Unlike the default ones, all their colours have enough contrast.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
     anchor: { slugify },
-    config: links
+    config: links,
+    ...colourless
   },
   themeConfig: {
     logo,
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: renderForSearch } },
     outline: [2, 3],
     nav: [
       { text: 'Start', link: '/start' },

@@ -21,6 +21,9 @@ const childKeys = [
   'k3', '20', 'b', '3', 'a', '-7', 'Z', 'k1', 'é', '100', '_', 'k2', 'c', '07', '7', '😀', '\uffee', 'x y', 'zz'
 ]
 
+// Below tier long a fourth of the queries is read, and one random history is played.
+const long = process.env.DOGWOOD_TIER === 'long'
+
 const data = {
   key: Object.fromEntries(childKeys.map((key, i) => [key, i])),
   value: Object.fromEntries(childKeys.map((key, i) => [key, indexValues[i] ?? 'none'])),
@@ -69,7 +72,7 @@ suite('queries', () => {
       await s.rest('PUT', 'x', data[order])
       const db = s.client()
       // get() of this client shows what the server sent, without a filter.
-      await Promise.all([...specs(order)].map(async spec => {
+      await Promise.all(sample(order, long ? 1 : 4).map(async spec => {
         const snap = await within(get(toQuery(ref(db, 'x'), spec)), `answer to ${JSON.stringify(spec)}`)
         assert.deepEqual(keys(snap), select(data[order], spec), JSON.stringify(spec))
       }))
@@ -197,7 +200,7 @@ suite('queries', () => {
     assert.deepEqual(seen.items.slice(2), ['removed b', 'added 0 after null'])
   })
 
-  for (const seed of [1, 2, 3]) {
+  for (const seed of long ? [1, 2, 3] : [1]) {
     test(`windows follow random writes (seed ${seed})`, t => followRandomWrites(scene(t, server), seed))
   }
 })
