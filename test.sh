@@ -137,35 +137,19 @@ race() {
 	fi
 }
 
-# packages installs the npm packages of a directory, unless those of its lock file are there. npm
-# takes long to unpack them, so a copy is kept, as Go keeps what it has built: the next clone gets
-# it in a tenth of the processor time. Copies are never changed, and go after a month without use.
+# packages installs the npm packages of a directory, unless those of its lock file are there.
 packages() {
 	lock="$(node --version) $(cksum <"$1/package-lock.json")"
 	stamp="$1/node_modules/.installed"
-	[ "$(cat "$stamp" 2>/dev/null)" != "$lock" ] || return 0
-	kept="${XDG_CACHE_HOME:-${HOME:-$bin}/.cache}/dogwood-tests"
-	mkdir -p "$kept" 2>/dev/null && [ -w "$kept" ] || kept=$bin
-	copy="$kept/$(echo "$1 $lock" | tr -c 'a-zA-Z0-9.\n' -)"
-	rm -rf "$1/node_modules"
-	if [ -d "$copy" ] && touch "$copy" && cmp -s "$copy/.lock" "$1/package-lock.json"; then
-		cp -a "$copy" "$1/node_modules"
-	else
+	if [ "$(cat "$stamp" 2>/dev/null)" != "$lock" ]; then
 		(cd "$1" && npm ci --prefer-offline --no-audit --no-fund)
-		cp "$1/package-lock.json" "$1/node_modules/.lock"
-		find "$kept" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
-		if cp -a "$1/node_modules" "$kept/new-$$"; then
-			touch "$kept/new-$$"
-			# Another run may have been first.
-			[ -d "$copy" ] || mv "$kept/new-$$" "$copy"
-		fi
-		rm -rf "$kept/new-$$"
+		echo "$lock" >"$stamp"
 	fi
-	echo "$lock" >"$stamp"
 }
 
 # site builds the documentation as web pages, unless nothing that it is made of has changed, and
-# tests a program that has them. Only tier long builds them with colours in code. Nothing is put into the checkout but what git ignores.
+# tests a program that has them. Only tier long builds them with colours in code. Nothing is put
+# into the checkout but what git ignores.
 site() {
 	packages site
 	inputs=$(find . -name node_modules -prune -o -name .git -prune -o -name dist -prune -o -name cache -prune \
