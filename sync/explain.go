@@ -178,7 +178,7 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 	return nil
 }
 
-// hasIncrements reports whether a part of the write depends on what is there.
+// hasIncrements reports whether a part of the write depends on the stored value.
 func (w *Write) hasIncrements() bool {
 	for _, u := range w.Update {
 		for v := range u.Value.ServerValues() {

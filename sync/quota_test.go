@@ -130,8 +130,7 @@ func manyRepeats(i int) string {
 // TestQuotaFilters: a listen counts for what its compiled filter takes, in its quota and in its
 // session, and nothing of it is left when it has ended.
 func TestQuotaFilters(t *testing.T) {
-	db := openTest(t, Options{})
-	q := quota.New(quota.Limits{Listens: 100})
+	db, q := openTest(t, Options{}), quota.New(quota.Limits{Listens: 100})
 	a := connectBounded(t, db, "a", q)
 	a.want("a listen with a filter", listenOf("/x", 1, manyRepeats(1)), "ok")
 	if one := a.session.listening; one < 50<<10 {

@@ -111,7 +111,7 @@ var commentWords = map[string]int{
 	`who`:                               113,
 	`(?-i:What)`:                        116,
 	`he|him|his`:                        4,
-	`of which`:                          49,
+	`of which`:                          48,
 	`in the place of`:                   5,
 	`is not to be had|can be had`:       0,
 	`comes? up against|came up against`: 0,
