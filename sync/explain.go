@@ -155,9 +155,6 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 			return err
 		}
 	}
-	if !shown && w.hasIncrements() {
-		return fault.Denied("", "an increment is explained to those who may read: what the rules say of the sum tells about the value")
-	}
 	t := &writeTask{write: w}
 	read := b.Tx.Stats().Read
 	if err := t.carryOut(b); err != nil {
@@ -176,18 +173,6 @@ func (b *batch) explain(w Write, e *explained.Write) error {
 		e.Follows = t.explainFollows(b)
 	}
 	return nil
-}
-
-// hasIncrements reports whether a part of the write depends on the stored value.
-func (w *Write) hasIncrements() bool {
-	for _, u := range w.Update {
-		for v := range u.Value.ServerValues() {
-			if v.Increment {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // effect says what a write did that is the only one of b.

@@ -251,34 +251,3 @@ func revisionOf(t *testing.T, db *Database) (r uint64) {
 	}
 	return r
 }
-
-// TestExplainedIncrementTellsNothing: what the rules say of the sum would tell a caller that may not
-// read about the value, as often as it likes, as nothing changes.
-func TestExplainedIncrementTellsNothing(t *testing.T) {
-	const number = `"$x":{".write":true,".validate":"newData.isNumber() && newData.val() < 10"}`
-	rs, err := rules.Parse(`{"rules":{"hidden":{` + number + `},"shown":{".read":true,` + number + `}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := openTest(t, Options{Rules: rs})
-	set(t, db, "/hidden/x", "5")
-	set(t, db, "/shown/x", "5")
-	explained := func(path, value string) string {
-		w := putOf(t, path, value)
-		w.Caller = Caller{}
-		_, err := db.ExplainWrite(t.Context(), w)
-		return fmt.Sprint(err)
-	}
-	for _, op := range []string{"increment", "max", "min"} {
-		low, high := fmt.Sprintf(`{".sv":{%q:4}}`, op), fmt.Sprintf(`{".sv":{%q:40}}`, op)
-		if a, b := explained("/hidden/x", low), explained("/hidden/x", high); a != b || !strings.Contains(a, "those who may read") {
-			t.Errorf("%s of a hidden value: %s, and %s", op, a, b)
-		}
-		if a := explained("/shown/x", low); a != "<nil>" {
-			t.Errorf("%s of a value that may be read: %s", op, a)
-		}
-	}
-	if a := explained("/hidden/x", `{".sv":"timestamp"}`); strings.Contains(a, "those who may read") {
-		t.Error(a)
-	}
-}
