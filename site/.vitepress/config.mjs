@@ -43,7 +43,7 @@ const escaped = text => text.replaceAll('&', '&#x26;').replaceAll('<', '&#x3C;')
  * SITE_COLOURS=off builds without colours in code, which take a quarter of the time. The tests do so
  * in tier full.
  */
-const colourless = process.env.SITE_COLOURS === 'off' && { highlight: text => `<pre v-pre><code>${escaped(text.trimEnd())}</code></pre>` }
+const colourless = process.env.SITE_COLOURS === 'off' && { highlight: text => `<pre v-pre tabindex="0"><code>${escaped(text.trimEnd())}</code></pre>` }
 
 /**
  * Renders a page for the search. The search drops all tags, so it needs no colours, and each page is
