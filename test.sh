@@ -6,9 +6,10 @@
 #	./test.sh long    the same with long models, thousands of kills, fuzzing and hours of
 #	                  load: at night
 #	./test.sh go      of ./test.sh, the Go tests
-#	./test.sh e2e     of ./test.sh, the parts with Node: sdks and client
-#	./test.sh sdks    of these, the SDKs of others, the pages and the site
-#	./test.sh client  of these, client-js
+#	./test.sh e2e     of ./test.sh, the parts with Node: sdks, client and browser
+#	./test.sh sdks    of these, the SDKs of others, and what releases are made from
+#	./test.sh client  of these, client-js in Node
+#	./test.sh browser of these, client-js in Chromium, and the site
 #
 # Needs Go and Node, and Chromium ($CHROMIUM, else the one in PATH) for what runs in a
 # browser; installs npm packages into testdata/e2e and client-js.
@@ -186,7 +187,6 @@ module() {
 
 # sdks runs the tests with the SDKs of others, and what else needs Node but client-js.
 sdks() {
-	program
 	step "npm packages"
 	packages testdata/e2e
 	step "npm clients: firebase, firebase-admin"
@@ -197,30 +197,42 @@ sdks() {
 	module "$1" testdata/acme
 	step "pages with JavaScript"
 	DOGWOOD_NODE_PAGES=1 gotest "$1" -count=1 -run 'TestPages$' ./cmd/dogwood
-	step "documentation site"
-	site "$1"
 	step "linearizability, with all clients"
 	go build -C testdata/e2e-go -toolexec 'env GOGC=400' -o "$bin/consistency" ./consistency
 	DOGWOOD_ADMIN_DRIVER="$bin/consistency" gotest "$1" -count=1 -run Linearizable ./server/consistency
 	packaged "$1"
 }
 
-# shared installs what two parts need: sdks packs client-js.
+# shared makes what all parts with Node need: sdks packs client-js.
 shared() {
-	step "npm packages of client-js"
+	program
+	step "client-js, built"
 	packages client-js
+	(cd client-js && npm run build)
 }
 
 # client runs the tests of client-js, some of which ask for the tier.
 client() {
-	program
-	shared
 	step "client-js"
 	export DOGWOOD_TUTORIALS="$bin/tutorials"
-	(cd client-js && DOGWOOD_TIER=$1 npm test)
+	(cd client-js && DOGWOOD_TIER=$1 npm run test:built)
+	browse "$1" test/browser/tutorial.test.ts # builds its client with those of Node
+}
+
+# browser builds the site, and has a browser look at it and run client-js.
+browser() {
+	step "documentation site"
+	site "$1"
+	browse "$1" --exclude test/browser/tutorial.test.ts
+}
+
+# browse runs browser tests of client-js, all or some.
+browse() {
+	tier=$1
+	shift
 	if CHROMIUM=$(command -v "${CHROMIUM:-chromium}"); then
-		step "client-js in Chromium"
-		(cd client-js && DOGWOOD_TIER=$1 CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts)
+		step "client-js in Chromium: $*"
+		(cd client-js && DOGWOOD_TIER=$tier CHROMIUM="$CHROMIUM" node_modules/.bin/vitest run --config vitest.browser.config.ts "$@")
 	else
 		step "no Chromium: the browser tests of client-js are left out"
 	fi
@@ -248,12 +260,11 @@ night() {
 [ $whole = no ] || go build -o "$bin/testrun" ./internal/testrun
 case $part in
 quick) unit quick 10m ;;
-full) program; shared; together go sdks client ;;
+full) shared; together go sdks client browser ;;
 go) unit full 20m; race quick 20m ;;
-long) unit long 6h; race full 2h; shared; sdks long; client long; night ;;
-e2e) program; shared; together sdks client ;;
-sdks) shared; sdks full ;;
-client) client full ;;
-*) echo "usage: ./test.sh [quick|long|go|e2e|sdks|client]" >&2; exit 2 ;;
+long) unit long 6h; race full 2h; shared; sdks long; client long; browser long; night ;;
+e2e) shared; together sdks client browser ;;
+sdks | client | browser) program; [ $whole = no ] || shared; $part full ;;
+*) echo "usage: ./test.sh [quick|long|go|e2e|sdks|client|browser]" >&2; exit 2 ;;
 esac
 took
