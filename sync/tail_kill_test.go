@@ -302,12 +302,12 @@ func TestTailIsTrimmed(t *testing.T) {
 	if !errors.Is(err, store.ErrTrimmed) {
 		t.Error("the slow reader:", err)
 	}
-	late, err := db.store.Tail(2)
-	if err != nil {
-		t.Fatal(err)
+	late, err := db.store.Tail(2) // the log may have released them by now, or go on to
+	if err == nil {
+		defer late.Close()
+		_, err = late.Next(t.Context())
 	}
-	defer late.Close()
-	if _, err := late.Next(t.Context()); !errors.Is(err, store.ErrTrimmed) {
+	if !errors.Is(err, store.ErrTrimmed) {
 		t.Error("a late reader:", err)
 	}
 }
