@@ -17,7 +17,7 @@ let browser: Browser
 export let contexts: BrowserContext[] = []
 let complaints: string[] = []
 
-/** Has pages for the tests of a file, each of which fails if something goes wrong in one. */
+/** Opens pages for the tests of a file. A test fails if something goes wrong in one of its pages. */
 export function pages(): void {
   beforeAll(async () => {
     mkdirSync(shots, { recursive: true })
