@@ -178,7 +178,7 @@ class Reader {
     writeFileSync(join(folder, 'go.work'), `${go}\nuse .\nuse ${root}\n`)
     writeFileSync(join(folder, 'main.go'), this.here(code))
     execFileSync('gofmt', ['-l', '-e', join(folder, 'main.go')])
-    const env = { ...process.env, GOFLAGS: '-trimpath -ldflags=-s', GOPROXY: 'off', GOWORK: '' }
+    const env = { ...process.env, GOFLAGS: '-trimpath -ldflags=-s', GOWORK: '' }
     await this.run('go', ['run', '.'], { cwd: folder, env })
   }
 

@@ -49,7 +49,7 @@ export class GoPages {
       `package main\n\nimport (\n\t"os"\n\n${imports.join('\n')}\n)\n\nfunc main() {\n` +
         `\tmap[string]func(){\n${entries.join('\n')}\n\t}[os.Args[1]]()\n}\n`
     )
-    const env = { ...process.env, GOFLAGS: '-trimpath -ldflags=-s', GOPROXY: 'off', GOWORK: '' }
+    const env = { ...process.env, GOFLAGS: '-trimpath -ldflags=-s', GOWORK: '' }
     const program = join(folder, 'pages')
     await run('go', ['build', '-o', program, '.'], { cwd: folder, env })
     return program
