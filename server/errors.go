@@ -97,24 +97,8 @@ var (
 // nothing of HTTP, and so that one place shows what clients can be told. The
 // order matters where an error wraps another one.
 func (q *request) statusOf(err error) *statusError {
-	var known *statusError
-	if errors.As(err, &known) {
+	if known := typedStatusOf(err); known != nil {
 		return known
-	}
-	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
-		return &statusError{http.StatusBadRequest, parseErrorText(e)}
-	}
-	if e := (*tree.LooksError)(nil); errors.As(err, &e) {
-		return &statusError{http.StatusBadRequest, e.Error()}
-	}
-	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
-		return &statusError{http.StatusBadRequest, e.Error()}
-	}
-	if e := (*fault.TakenError)(nil); errors.As(err, &e) {
-		return &statusError{http.StatusConflict, e.Text}
-	}
-	if e := (*fault.NoIndexError)(nil); errors.As(err, &e) {
-		return &statusError{http.StatusBadRequest, e.Error()}
 	}
 	for _, row := range []struct {
 		err    error
@@ -157,6 +141,30 @@ func (q *request) statusOf(err error) *statusError {
 		return &statusError{http.StatusRequestEntityTooLarge, textPayloadTooBig}
 	}
 	return &statusError{http.StatusInternalServerError, textInternal}
+}
+
+// typedStatusOf returns the answer to an error that says more than its kind, nil for others.
+func typedStatusOf(err error) *statusError {
+	var known *statusError
+	if errors.As(err, &known) {
+		return known
+	}
+	if e := (*tree.ParseError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, parseErrorText(e)}
+	}
+	if e := (*tree.LooksError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
+	if e := (*fault.UnboundedError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
+	if e := (*fault.TakenError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusConflict, e.Text}
+	}
+	if e := (*fault.NoIndexError)(nil); errors.As(err, &e) {
+		return &statusError{http.StatusBadRequest, e.Error()}
+	}
+	return nil
 }
 
 func tooBigText(method string) string {

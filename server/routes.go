@@ -39,16 +39,12 @@ type methods map[string]handler
 // dataPattern matches what is below the root of a database.
 const dataPattern = "*.json"
 
-// table is the whole surface of the server; the first match wins. There is no
-// ServeMux because it redirects paths with double slashes (REST §17).
-func (s *Server) table() []route {
-	const get, put, post, patch, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete
-	table := []route{
-		{pattern: "/.ws", raw: s.rt.ServeWebSocket},
-		{pattern: "/.ws/", raw: s.rt.ServeWebSocket},
-		{pattern: "/.lp", raw: s.rt.ServePoll},
-		{pattern: "/.lp/", raw: s.rt.ServePoll},
+// Methods of routes.
+const get, put, post, patch, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete
 
+// settingsRoutes returns what administrators change and look at.
+func settingsRoutes() []route {
+	return []route{
 		{pattern: "/.settings/rules.json", open: (*request).openSettings, methods: methods{get: getRules, put: putRules}},
 		{pattern: "/.settings/rules/versions.json", open: (*request).openSettings, methods: methods{get: getRulesVersions}},
 		{pattern: "/.settings/rules/versions/*", open: (*request).openSettings, methods: methods{get: getRulesVersion}},
@@ -77,6 +73,17 @@ func (s *Server) table() []route {
 		{pattern: "/.settings/dropped/*", open: (*request).openAdmin, methods: methods{del: purgeDatabase}},
 		{pattern: "/.settings/*", open: (*request).openAdmin, methods: methods{get: notFound, put: notFound, post: notFound}},
 		{pattern: "/.inspect/*", open: (*request).openAdmin, methods: methods{get: notFound}},
+	}
+}
+
+// table is the whole surface of the server; the first match wins. There is no
+// ServeMux because it redirects paths with double slashes (REST §17).
+func (s *Server) table() []route {
+	table := append(settingsRoutes(), []route{
+		{pattern: "/.ws", raw: s.rt.ServeWebSocket},
+		{pattern: "/.ws/", raw: s.rt.ServeWebSocket},
+		{pattern: "/.lp", raw: s.rt.ServePoll},
+		{pattern: "/.lp/", raw: s.rt.ServePoll},
 
 		{pattern: pathHealth, methods: methods{get: getHealth}},
 		{pattern: pathReady, methods: methods{get: getReady}},
@@ -90,7 +97,7 @@ func (s *Server) table() []route {
 
 		{pattern: pathBatch, methods: methods{post: postBatch}},
 		{pattern: dataPattern, methods: methods{get: getData, put: putData, post: postValue, patch: patchValue, del: deleteValue}},
-	}
+	}...)
 	if s.opts.Dev && s.opts.Demo != nil {
 		table = append(table,
 			route{pattern: "/demo", raw: s.opts.Demo.ServeHTTP},

@@ -236,6 +236,27 @@ func New(o Options) (*Server, error) {
 	if began := time.Now(); o.uptime == nil {
 		o.uptime = func() time.Duration { return time.Since(began) }
 	}
+	s := newServer(o)
+	var err error
+	if s.gate, err = newGate(s.opts); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s.credentials = observe.NewRefusedCredentials(s.metrics, o.Log, s.auth)
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s.requests, s.cut = context.WithCancelCause(context.Background())
+	s.peers = newPeers(s)
+	s.conns = peer.NewConns(s.peers)
+	s.rt = s.newRealtime()
+	s.routes = s.table()
+	s.watch()
+	return s, nil
+}
+
+// newServer returns a Server that has its counters and shares, and no database yet.
+func newServer(o Options) *Server {
 	c := &clock{running: o.Now}
 	o.Now = c.now
 	counts := metrics.New()
@@ -268,32 +289,29 @@ func New(o Options) (*Server, error) {
 	}
 	s.all.Bodies.Refused = func(error) { refusals.Add(metrics.Bodies, "") }
 	s.front = front.New(front.Options{Dev: o.Dev, Demo: o.Dev && o.Demo != nil})
-	var err error
-	if s.gate, err = newGate(o); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	if err := s.open(); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	s.credentials = observe.NewRefusedCredentials(counts, o.Log, s.auth)
-	s.stop = sync.OnceFunc(func() { close(s.stopping) })
-	s.requests, s.cut = context.WithCancelCause(context.Background())
-	s.peers = peer.NewTable(peer.Options{
-		Limits:        o.PerAddress,
+	return s
+}
+
+// newPeers returns the table of clients. Refusals are counted by reason.
+func newPeers(s *Server) *peer.Table {
+	return peer.NewTable(peer.Options{
+		Limits:        s.opts.PerAddress,
 		All:           s.all,
-		MaxClients:    o.maxClients(),
-		HeaderTimeout: o.waits.headers,
-		WriteTimeout:  o.waits.write,
-		Refused:       refusals.Add,
+		MaxClients:    s.opts.maxClients(),
+		HeaderTimeout: s.opts.waits.headers,
+		WriteTimeout:  s.opts.waits.write,
+		Refused:       s.refusals.Add,
 		HandshakeFailed: func(addr string, err error) {
 			if count, ok := s.lines.handshakes.Often(time.Since(s.began)); ok {
 				s.log.Warn("TLS handshake failed", "remote", addr, "err", observe.Clipped(err.Error()), "count", count)
 			}
 		},
 	})
-	s.conns = peer.NewConns(s.peers)
-	s.rt = s.newRealtime()
-	s.routes = s.table()
+}
+
+// watch starts the tasks in the background, which end when the Server stops.
+func (s *Server) watch() {
+	o := &s.opts
 	if o.Dir != "" && o.IdleAfter > 0 { // one in memory would be lost
 		s.watching.Go(func() { s.spaces.closeIdleLoop(s.stopping) })
 	}
@@ -303,7 +321,6 @@ func New(o Options) (*Server, error) {
 	if o.Dir != "" && !o.Dev { // where something can be revoked
 		s.watching.Go(s.watchRevocations)
 	}
-	return s, nil
 }
 
 // LockHolder is what a Server calls itself in the lock of its directory.

@@ -106,18 +106,27 @@ func (c *collector) server(w *page, s Source) {
 	w.add(spans, float64(s.SpansSent), "sent")
 	w.add(spans, float64(s.SpansDropped), "dropped")
 	w.add(databases, float64(s.open()))
-	for _, d := range s.Disks {
-		w.add(diskFree, float64(d.Free), d.Use)
-		w.add(diskSize, float64(d.Size), d.Use)
-		w.add(diskLeast, float64(d.Least), d.Use)
-		w.add(diskShort, oneIf(d.Short), d.Use)
-	}
+	certificates(w, s)
+	disks(w, s)
+}
+
+func certificates(w *page, s Source) {
 	for _, host := range slices.Sorted(maps.Keys(s.Certificates)) {
 		until := 0.0 // an alert on the end of a certificate is one on a missing one, too
 		if at := s.Certificates[host]; !at.IsZero() {
 			until = float64(at.Unix())
 		}
 		w.add(certificateEnd, until, host)
+	}
+}
+
+// disks shows the space on disks, and the log, which takes some of it.
+func disks(w *page, s Source) {
+	for _, d := range s.Disks {
+		w.add(diskFree, float64(d.Free), d.Use)
+		w.add(diskSize, float64(d.Size), d.Use)
+		w.add(diskLeast, float64(d.Least), d.Use)
+		w.add(diskShort, oneIf(d.Short), d.Use)
 	}
 	w.add(logBytes, float64(s.Log.Bytes))
 	w.add(logSegments, float64(s.Log.Segments))

@@ -58,15 +58,6 @@ func (b *Body) set(key, raw string) (want string) {
 	case "h":
 		b.Hash, ok = jsontext.Unquote(raw)
 		b.HasHash, want = true, "a string"
-	case "w":
-		b.WriteID, ok = jsontext.Unquote(raw)
-		b.HasWriteID, want = true, "a string"
-	case "v":
-		b.Returns = raw == "1"
-		ok, want = b.Returns, "1"
-	case "u":
-		b.Conflicts = raw == "1"
-		ok, want = b.Conflicts, "1"
 	case "q":
 		b.Query, b.HasQuery = raw, true
 		ok, want = isObject(raw), "an object"
@@ -76,6 +67,42 @@ func (b *Body) set(key, raw string) (want string) {
 	case "ch":
 		b.CompoundHash = raw
 		ok, want = isObject(raw), "an object"
+	case "cred":
+		b.Cred, ok = jsontext.Unquote(raw)
+		want = "a string"
+	case "authvar":
+		b.AuthVar, b.HasAuthVar = raw, true
+	case "noauth":
+		b.NoAuth = raw == "true"
+		ok, want = raw == "true" || raw == "false", "a boolean"
+	case "token":
+		b.Token, ok = jsontext.Unquote(raw)
+		want = "a string"
+	case "c":
+		b.Counters = raw
+		ok, want = isObject(raw), "an object"
+	default:
+		return b.setOwn(key, raw)
+	}
+	if ok {
+		return ""
+	}
+	return want
+}
+
+// setOwn is set for the members that are ours, which official clients do not send.
+func (b *Body) setOwn(key, raw string) (want string) {
+	ok := true
+	switch key {
+	case "w":
+		b.WriteID, ok = jsontext.Unquote(raw)
+		b.HasWriteID, want = true, "a string"
+	case "v":
+		b.Returns = raw == "1"
+		ok, want = b.Returns, "1"
+	case "u":
+		b.Conflicts = raw == "1"
+		ok, want = b.Conflicts, "1"
 	case "if":
 		b.OnlyIf = raw
 		ok, want = isObject(raw), "an object"
@@ -94,20 +121,6 @@ func (b *Body) set(key, raw string) (want string) {
 	case "desc":
 		b.Descend = raw == "1"
 		ok, want = raw == "0" || raw == "1", "0 or 1"
-	case "cred":
-		b.Cred, ok = jsontext.Unquote(raw)
-		want = "a string"
-	case "authvar":
-		b.AuthVar, b.HasAuthVar = raw, true
-	case "noauth":
-		b.NoAuth = raw == "true"
-		ok, want = raw == "true" || raw == "false", "a boolean"
-	case "token":
-		b.Token, ok = jsontext.Unquote(raw)
-		want = "a string"
-	case "c":
-		b.Counters = raw
-		ok, want = isObject(raw), "an object"
 	}
 	if ok {
 		return ""

@@ -90,18 +90,9 @@ func (f *listenFlags) logger(e *console.Env) *slog.Logger {
 // is interrupted. started is called with its URL when it accepts connections, and an error of
 // it ends the server.
 func (f *listenFlags) run(e *console.Env, o server.Options, started func(url string) error) (err error) {
-	names := o.Namespaces
-	if o.DefaultNamespace != "" && !slices.Contains(names, o.DefaultNamespace) {
-		names = append(slices.Clip(names), o.DefaultNamespace)
-	}
-	for _, name := range names {
-		flag := "--namespace"
-		if !slices.Contains(o.Namespaces, name) {
-			flag = "--default-namespace"
-		}
-		if err := datadir.CheckName(flag, name); err != nil {
-			return err
-		}
+	names, err := namesOf(o)
+	if err != nil {
+		return err
 	}
 	end, err := f.configure(&o)
 	if err != nil {
@@ -147,6 +138,24 @@ func (f *listenFlags) run(e *console.Env, o server.Options, started func(url str
 	err = s.Serve(e.Ctx, l)
 	stop()
 	return errors.Join(err, awaitBeside(beside))
+}
+
+// namesOf returns the databases that the options name.
+func namesOf(o server.Options) (names []string, err error) {
+	names = o.Namespaces
+	if o.DefaultNamespace != "" && !slices.Contains(names, o.DefaultNamespace) {
+		names = append(slices.Clip(names), o.DefaultNamespace)
+	}
+	for _, name := range names {
+		flag := "--namespace"
+		if !slices.Contains(o.Namespaces, name) {
+			flag = "--default-namespace"
+		}
+		if err := datadir.CheckName(flag, name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 // startBeside starts backups and reloads, which run until ctx ends.
