@@ -8,7 +8,9 @@ import (
 )
 
 // A Build is the nodes of a definition that is being built, from which is derived as if they
-// came with the write.
+// came with the write. So building uses the code of writes, with the same checks, and many small
+// commits can build a large definition. A node of a count, a sum or a shared map comes in one Build
+// only: it would count twice. The document must not be refused.
 type Build struct {
 	Definition *Definition
 	Nodes      []tree.Path // as WalkSources finds them
@@ -44,7 +46,8 @@ func (r *run) comes(d *Definition, p tree.Path) bool {
 	return r.Build != nil && r.Build.Definition == d && r.work[d.position].coming[p]
 }
 
-// come touches the nodes that are being built.
+// come touches the nodes that are being built. outcome has none for them before the write, so all
+// that they say is new.
 func come(r *run) {
 	b := r.Build
 	if b == nil {
@@ -65,8 +68,9 @@ type Outcome struct {
 }
 
 // Outcomes returns what stored nodes say, in their order, for definitions of the kinds map, count
-// and sum. Of containers that are counted whole, the value is the number of children.
-// Nodes that do not match have none. It is for those that derive everything anew.
+// and sum. Of containers that are counted whole, the value is the number of children; of other
+// counts it is 1. Nodes that do not match have none, nor containers without children. It is for
+// those that derive everything anew: unlike a write, it has no bounds for all nodes together.
 func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err error) {
 	r := anew(t)
 	defer r.close()
@@ -88,7 +92,8 @@ func (d *Definition) Outcomes(t Tree, nodes []tree.Path) (list []Outcome, err er
 	return list, nil
 }
 
-// Unknown is the time of a node that expires some time after its last write.
+// Unknown is the time of a node that expires some time after its last write. The tree does not say
+// when that was, so a check can only find out whether the node has some time.
 const Unknown = -1
 
 // Dues returns when stored nodes expire by a definition of the kind expire, in their order: in milliseconds since

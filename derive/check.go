@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// check checks a document as a whole, and orders the definitions that write.
+// check checks a document as a whole, and orders the definitions that write. It compares patterns
+// and no data: an expression in a target is taken for any key. So it also refuses documents whose
+// targets never meet in fact.
 func (p *parser) check(d *Document) {
 	writers := slices.DeleteFunc(slices.Clone(d.definitions), func(x *Definition) bool { return x.writes() == nil })
 	for i, x := range writers {
@@ -29,7 +31,8 @@ func (p *parser) failAt(d *Definition, format string, args ...any) {
 	}
 }
 
-// apart refuses two definitions that may write the same place.
+// apart refuses two definitions that may write the same place. So the order of the definitions of
+// a level does not matter, and a refusal can name the one definition that keeps a place.
 func (p *parser) apart(d *Definition, others []*Definition) {
 	for _, o := range others {
 		for _, a := range d.writes() {
@@ -44,7 +47,8 @@ func (p *parser) apart(d *Definition, others []*Definition) {
 }
 
 // notAbove refuses a target above a source: to write there would replace the nodes that
-// something follows from.
+// something follows from. Bounded lists are no such targets: their children go or move as a
+// whole, with the nodes below them, which is a touch of these as any other.
 func (p *parser) notAbove(d *Definition, all []*Definition) {
 	if !d.exclusive() {
 		return
@@ -70,7 +74,8 @@ func (p *parser) crowded(d *Definition, all []*Definition) {
 	}
 }
 
-// Feeds reports whether what d writes may touch the source of o.
+// Feeds reports whether what d writes may touch the source of o. A bounded list does not feed
+// itself by what it drops, which makes it no longer. It would by moving that into itself.
 func (d *Definition) Feeds(o *Definition) bool {
 	if d == o && d.Kind == Keep {
 		return d.target != nil && d.target.meets(d.source)
@@ -83,7 +88,9 @@ func (d *Definition) meets(p pattern) bool {
 	return slices.ContainsFunc(d.writes(), func(w pattern) bool { return w.meets(p) })
 }
 
-// order computes the levels of the definitions that write.
+// order computes the levels of the definitions that write, by a depth-first search that also finds
+// circles. A level is the length of the longest chain in front of the definition, so when its
+// level begins, all that it looks at is in the update. Expire and index have none.
 func (p *parser) order(d *Document, writers []*Definition) {
 	state := make(map[*Definition]int) // 1: being visited, 2: done
 	var way []*Definition

@@ -2,7 +2,9 @@ package derive
 
 import "github.com/dogwooddb/dogwood/tree"
 
-// A claim is a write at a place of a target, or below one.
+// A claim is a write at a place of a target, or below one. It says what is at the place, or at a
+// part of it. Claims are compared with what follows when all touches are known: a client may
+// write both sides of an inverse index in one update, in any order.
 type claim struct {
 	place tree.Path
 	write int // its position in Change.Writes
@@ -19,7 +21,9 @@ func (r *run) compare(d *Definition, w *work) {
 	}
 }
 
-// compareAt compares a write at a place or below it.
+// compareAt compares a write at a place or below it. If no touched node says anything about the
+// place, it has to stay as it is, since Change.Before agrees with the definition. Derived values have
+// no priority: to set one contradicts the definition, and to remove one does not.
 func (r *run) compareAt(d *Definition, w *work, c claim) {
 	said := r.Writes[c.write]
 	var follows tree.Node
@@ -52,7 +56,8 @@ func (r *run) compareAt(d *Definition, w *work, c claim) {
 
 // early reports whether what a client says about a place may well be right, since the definition is not
 // built yet. derived says that touched nodes have determined the value: that is right already, unless it
-// also depends on nodes that building has not come to.
+// also depends on nodes that building has not come to. p is no source, so Behind cannot say
+// whether building has passed it: only asked counts here.
 func early(r *run, d *Definition, p tree.Path, derived bool) bool {
 	if r.Admin || r.Behind == nil || derived && !d.incremental() {
 		return false
@@ -69,7 +74,10 @@ func (d *Definition) saysNothing(written, follows tree.Node) bool {
 	return (d.Kind == Count || d.Kind == Sum) && follows.IsEmpty() && written == tree.Number(0)
 }
 
-// compareBelow compares a write above places of a target with what follows at them.
+// compareBelow compares a write above places of a target with what follows at them. These are the
+// places in the value that is written and those that are stored. To leave a place out is no
+// contradiction, since the place survives the write: a client need not know what is kept below a
+// node to replace it. Only a different value is refused, or corrected.
 func (r *run) compareBelow(d *Definition, w *work, said tree.ResolvedWrite) {
 	r.expand(d, d.target[said.Path.Len():], said.Path, said.Node, true, func(p tree.Path, written tree.Node) {
 		x, derived := w.edits.get(p)

@@ -14,7 +14,8 @@ import (
 // Format is the value of the member "format" of documents.
 const Format = "dogwood-data/1"
 
-// Bounds of a document.
+// Bounds of a document. MaxAtOnePath and MaxChain bound what a small write may cost: an
+// administrator writes the document, but clients choose the writes.
 const (
 	MaxDocument    = 1 << 20 // bytes
 	MaxDefinitions = 256
@@ -31,6 +32,9 @@ type Document struct {
 	levels      [][]*Definition // those with targets; a later level looks at targets of earlier ones
 	trie        *node
 	refused     error // of a stored document; nil: it is accepted
+
+	// If it is refused, there are no definitions. The trie has a source for each path that the text
+	// mentions, which is only good for finding out what writes may meet.
 }
 
 // Source returns the text, comments and layout included.
@@ -61,7 +65,13 @@ const (
 // A Pos is a place in a text. Lines and columns count from 1; a column is a character.
 type Pos struct{ Line, Col int }
 
-// A Definition is one line of a document.
+// A Definition is one line of a document. It never changes, and may be a key of a map: a document
+// that is parsed again has other ones.
+//
+// The last four of its fields are computed once, so that writes need not look at patterns. With the
+// source "/rooms/$r/members/$u", a target "/of/$u/$r" is injective, since it has all captures, and
+// the map to it is alone. With "/of/$u/$r/{data.val()}" it is injective and not alone: the place
+// changes with the node. A count to "/sizes/$r" without "where" is whole.
 type Definition struct {
 	Name    string
 	Kind    Kind
@@ -103,7 +113,7 @@ func (d *Definition) Target() string {
 }
 
 // Text returns the definition as it is written, without comments and layout. Those of one
-// text do the same.
+// text do the same: if only comments of a document change, nothing has to be built again.
 func (d *Definition) Text() string { return d.text }
 
 // List returns the pattern of the nodes whose children are kept or indexed, "" if the
@@ -124,7 +134,9 @@ func (d *Definition) SamePlaces(o *Definition) bool {
 	return d.exclusive() && o.exclusive() && slices.EqualFunc(d.target, o.target, func(a, b segment) bool { return a.key == b.key })
 }
 
-// writes returns the patterns of the places that the definition writes.
+// writes returns the patterns of the places that the definition writes, none of expire and index.
+// Nodes that expire are removed by a later write of the server, from which things follow as from
+// any other. So an expire is never a link of a chain or a circle.
 func (d *Definition) writes() (list []pattern) {
 	if d.Kind == Keep {
 		list = append(list, d.source)
@@ -138,7 +150,9 @@ func (d *Definition) writes() (list []pattern) {
 // keeps reports whether the definition writes places.
 func (d *Definition) keeps() bool { return d.Kind == Keep || d.target != nil }
 
-// A value is a constant, an expression or an object of both.
+// A value is a constant, an expression or an object of both: one of its fields is set. An object
+// has no objects in it. A field that yields nothing is left out of it, and one that fails makes the
+// node not match.
 type value struct {
 	constant tree.Node
 	expr     *expression.Expression
@@ -173,7 +187,8 @@ func (e Errors) Error() string {
 	return b.String()
 }
 
-// Parse reads a document. The error is of type Errors.
+// Parse reads a document. The error is of type Errors, with up to 100 of them: parsing goes on after
+// a mistake. Definitions are checked against each other only once each of them is right.
 func Parse(src string) (*Document, error) {
 	if len(src) > MaxDocument {
 		return nil, Errors{{Pos: Pos{1, 1}, Msg: "the document is larger than 1 MiB; take definitions out of it"}}

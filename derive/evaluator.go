@@ -8,7 +8,9 @@ import (
 // maxSkipped bounds what is said of nodes that do not match.
 const maxSkipped = 20
 
-// An evaluator evaluates the expressions of definitions before and after the update.
+// An evaluator evaluates the expressions of definitions before and after the update. It is part of
+// a run, and of one goroutine. "After" is the update as it is at the moment, so an expression
+// of a later level sees what earlier ones have put into it.
 type evaluator struct {
 	before  tree.Reader
 	update  update // over it
@@ -28,7 +30,9 @@ func (v *evaluator) states() *expression.Trees {
 	return &v.trees
 }
 
-// close ends the trees, since the update changes. It returns the first error of reading.
+// close ends the trees, since the update changes. It returns the first error of reading. compare has
+// changed the update before that, but only at targets of the level, and no definition of the level
+// looks at these.
 func (v *evaluator) close() (err error) {
 	if v.begun {
 		err = v.trees.Err()
@@ -38,7 +42,9 @@ func (v *evaluator) close() (err error) {
 	return err
 }
 
-// An outcome is what one source node has a definition say.
+// An outcome is what one source node has a definition say. It depends on that node alone, so it is
+// the same whenever it is computed: the outcome before a write is not stored, but computed again
+// from the stored node. The value is Empty if the definition has no expression for it, as a count.
 type outcome struct {
 	place tree.Path
 	value tree.Node
@@ -72,7 +78,10 @@ func (v *evaluator) exists(p tree.Path, t touched, after bool) bool {
 	return v.states().Exists(p, after)
 }
 
-// affordable reports whether more expressions may be evaluated, by what they have used so far.
+// affordable reports whether more expressions may be evaluated, by what they have used so far. Each
+// expression has a bound of its own, at which its node does not match. This one is for all of a
+// write and refuses it: to let nodes not match for it would make what follows depend on how many
+// others the write has.
 func (r *run) affordable(d *Definition) bool {
 	if bytes, steps := r.trees.Spent(); bytes > r.bounds.spent || steps > r.bounds.steps {
 		return !r.failed(&Refusal{Reason: TooLarge, Definition: d.Name,
@@ -92,7 +101,8 @@ func (v *evaluator) holds(d *Definition, p tree.Path, after bool) bool {
 	return holds
 }
 
-// skip notes that a node does not match because an expression failed.
+// skip notes that a node does not match because an expression failed. Failures before the write are
+// not counted: the write that stored the node did that, or the building of the definition.
 func (v *evaluator) skip(d *Definition, p tree.Path, after bool, fault string) {
 	if fault == "" || !after {
 		return
@@ -125,7 +135,8 @@ func (v *evaluator) value(x *value, p tree.Path, after bool) (n tree.Node, fault
 }
 
 // fill returns the path that the pattern makes for the node at p. fault says why there is
-// none. An expression without a value makes none and is no fault.
+// none. An expression without a value makes none and is no fault. One that yields a number or a
+// bool makes a key of its text: 7 makes "7".
 func (v *evaluator) fill(pt pattern, p tree.Path, after bool) (to tree.Path, ok bool, fault string) {
 	var room [tree.MaxDepth]string
 	keys := room[:0]

@@ -6,7 +6,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// finish derives what is no write of the tree: times of expiry. It sees the whole update.
+// finish derives what is no write of the tree: times of expiry. It sees the whole update, with what
+// other definitions have put into it. Each touched node gets its time anew, also if the write does
+// not change it: that is how a client keeps a node from expiring.
 func (r *run) finish() {
 	for _, d := range r.document.definitions {
 		if !r.ends(d) {
@@ -40,7 +42,9 @@ func (r *run) due(d *Definition, p tree.Path, t touched) int64 {
 	return due
 }
 
-// dueOf returns when a node expires that says a time.
+// dueOf returns when a node expires that says a time, in milliseconds since 1970: After later if it
+// is the time since when it counts ("from"), and After is 0 if it is the time itself ("at"). A time
+// in the past is one, too: the node is due at once.
 func dueOf(d *Definition, n tree.Node) (due int64, fault string) {
 	switch ms, ok := n.NumberValue(); {
 	case !ok:

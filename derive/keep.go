@@ -6,7 +6,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// deriveKeep removes the excess of the lists that were touched.
+// deriveKeep removes the excess of the lists that were touched: those with a child that was written,
+// or that were written as a whole. Of "/home/$user/*", the touched nodes are "/home/ann/k1" and
+// "/home/ann".
 func (r *run) deriveKeep(d *Definition, w *work) {
 	var lists places[[]placed[touched]] // with their touched children
 	for _, x := range w.touched.sorted() {
@@ -24,7 +26,9 @@ func (r *run) deriveKeep(d *Definition, w *work) {
 	}
 }
 
-// trim removes the excess of one list. The touched nodes are its children, behind the list itself if that is one.
+// trim removes the excess of one list. If the list was written as a whole, all of it is in the
+// write. Otherwise it is in the store, however large, and only its end is read. The touched nodes
+// are its children, behind the list itself if that is one.
 func (r *run) trim(d *Definition, w *work, list tree.Path, touched []placed[touched]) {
 	var excess []tree.Entry
 	if i, ok := r.update.cover(list); ok {
@@ -58,7 +62,9 @@ func (d *Definition) excess(entries []tree.Entry, n int) []tree.Entry {
 }
 
 // excessOf returns the entries that are to go from a list with some children that were
-// written. It reads the entries at one end of the stored list, as many as may have to go.
+// written. It reads the entries at one end of the stored list, as many as may have to go. Children
+// that were written sort by what they are after the write, so they are left out of these and added
+// as they will be. At most stored of the entries are left out, and so many more are read.
 func (r *run) excessOf(d *Definition, list tree.Path, touched []placed[touched]) []tree.Entry {
 	total, err := r.Before.Count(list, tree.Query{OrderBy: tree.ByKey})
 	if r.failed(err) {
@@ -130,11 +136,13 @@ func ordered(r *run, p tree.Path) tree.Node {
 	return n.Value()
 }
 
-// object stands for each node that has children.
+// object stands for each node that has children. Objects sort behind all leaves, and are ordered
+// among each other by key, so any of them does.
 var object = tree.Empty.With(tree.Root.Child("a"), tree.Bool(true))
 
 // leaving returns the stored child at p that a list loses. All of them together may be as large
-// as what a write may change, and no more is read.
+// as what a write may change, and no more is read: otherwise a small write that pushes a child of
+// 300 MB out of a list would read it in the committer, only to be refused.
 func (r *run) leaving(d *Definition, p tree.Path) (tree.Node, error) {
 	n, ok, err := r.upTo(p, max(1, r.bounds.bytes-r.moved)) // 0 would be no bound
 	if err == nil && !ok {

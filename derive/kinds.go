@@ -6,7 +6,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A tally is what the touched nodes change of one place of a map.
+// A tally is what the touched nodes change of one place of a map: how many had it, and how many have
+// it after the write. A node that keeps it with another value is among both. One write may take the
+// place from a node and give it to another, as when two users swap names. So places are decided when
+// all touched nodes are known, and not node by node.
 type tally struct {
 	lost, gained int
 	value        tree.Node // the first that was gained
@@ -108,7 +111,9 @@ func speak(r *run, d *Definition, w *work, o outcome, ok bool) {
 	}
 }
 
-// settle says what a place of a map holds from now on.
+// settle says what a place of a map holds from now on. Nodes that were not touched count as well:
+// if they may have the place, or the map is unique, the tree is asked how many had it. Otherwise
+// nothing is read.
 func (r *run) settle(d *Definition, w *work, place tree.Path, t *tally) {
 	left := 0 // sources that were there and stay
 	if !d.injective || d.Unique {
@@ -133,7 +138,8 @@ func (r *run) settle(d *Definition, w *work, place tree.Path, t *tally) {
 	}
 }
 
-// sources returns how many nodes have their target at a place, before the write.
+// sources returns how many nodes have their target at a place, before the write. A place of a unique
+// map that holds something has one, which need not be counted in a row of its own.
 func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 	if !d.Unique {
 		return r.Before.Sources(d.Name, place)
@@ -145,7 +151,8 @@ func (r *run) sources(d *Definition, place tree.Path) (int, error) {
 }
 
 // freed returns 1 if a place is free without a node that has it, and 0 if it is that of another
-// node of a unique map.
+// node of a unique map. That can only be while the map is built, when two nodes that were there
+// before it may have one place: to remove one of them must not free the place of the other.
 func freed(r *run, d *Definition, place, p tree.Path) int {
 	if !d.Unique || r.Other == nil {
 		return 1
@@ -171,7 +178,9 @@ func (r *run) clash(d *Definition, place tree.Path, left int, t *tally) bool {
 	return !r.failed(err) && n != t.value
 }
 
-// deriveTotals adds what touched nodes count for to their targets.
+// deriveTotals adds what touched nodes count for to their targets. It adds up the differences of
+// all nodes first: a write of a thousand nodes reads and writes each target once. A target that
+// holds no number counts as 0. A count never falls below 0, even if the stored one is wrong.
 func (r *run) deriveTotals(d *Definition, w *work) {
 	deltas := &r.deltas
 	deltas.empty()
@@ -224,8 +233,9 @@ func inexact(d *Definition, p tree.Path) *Refusal {
 	return &Refusal{TooLarge, d.Name, p, "the sum " + d.Name + " would go beyond 9,007,199,254,740,991, up to which whole numbers are exact"}
 }
 
-// An amount is a sum with what each addition has rounded off. So the order of whole numbers does
-// not matter, and a place that gets one back is as before.
+// An amount is a sum with what each addition has rounded off, which add finds by Knuth's
+// two-sum. So the order of whole numbers does not matter, and a place that gets one back is as
+// before: 2, 2^53-1 and 1-2^53 add up to 2 in each order, and as plain doubles in this one to 1.
 type amount struct{ n, rounded float64 }
 
 func (a *amount) add(n float64) {
@@ -243,7 +253,7 @@ func (r *run) coveredWhole(w *work, p tree.Path) bool {
 }
 
 // addOutcome adds what one node counts for after the write, or takes away what it did before, and returns
-// that.
+// that: negative if it was taken away, 0 if the node does not match.
 func (r *run) addOutcome(d *Definition, p tree.Path, t touched, after bool, deltas *places[amount]) float64 {
 	o, ok := r.outcome(d, p, t, after)
 	if !ok {

@@ -16,11 +16,13 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
+// maxErrors bounds what is reported of one document: one of 1 MiB may have a mistake in each line.
 const maxErrors = 100
 
 var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`) })
 
-// later are the kinds that the format has and this version does not.
+// later are the kinds that the format has and this version does not. They are refused by name: the
+// message about a document of a later version says so, and not that a member is unknown.
 var later = []string{"spread", "hook", "land", "history", "tier"}
 
 // members are the other members that a definition of each kind may have.
@@ -35,7 +37,9 @@ var members = map[Kind][]string{
 
 var kinds = []Kind{Map, Count, Sum, Keep, Expire, Index}
 
-// A parser makes definitions of a document and collects its errors.
+// A parser makes definitions of a document and collects its errors. Its methods report an error
+// with fail and go on with a zero value, such as a nil pattern. A definition with an error is left
+// out of definitions.
 type parser struct {
 	doc         *jsonc.Doc
 	definitions []*Definition
@@ -109,7 +113,7 @@ func (p *parser) define(v *hujson.Value) {
 	}
 }
 
-// A reader reads the members of one definition.
+// A reader reads the members of one definition into the fields of that: r.source is d.source.
 type reader struct {
 	*parser
 	*Definition
@@ -213,7 +217,8 @@ func (r *reader) read() {
 	r.summarize()
 }
 
-// summarize computes what follows from the target.
+// summarize computes what follows from the target. A count is whole if each container has one target
+// that does not depend on the child: then the child's own capture is not in it.
 func (r *reader) summarize() {
 	captured := make(map[string]bool)
 	r.whole = r.Kind == Count && r.where == nil && len(r.source) > 0 && r.source[len(r.source)-1].capture != ""
@@ -248,6 +253,8 @@ func (r *reader) readMap() {
 	}
 }
 
+// readKeep reads the other members of a bounded list. Its children move to a path that is no
+// deeper, so that all that is below them stays within the depth of a tree.
 func (r *reader) readKeep() {
 	r.OrderBy, r.DropLast = tree.ByKey, r.choice("drop", "first", "last") == "last"
 	if v := r.members["by"]; v != nil {
@@ -320,6 +327,8 @@ func (r *reader) number(v *hujson.Value, most int) int {
 // maxDuration is a hundred years.
 const maxDuration = 36525 * 24 * time.Hour
 
+// duration reads a duration of Go, or one in days, which Go does not have: "30d", "0.5d". The hours
+// of these are bounded before they become a Duration, which would overflow at 292 years.
 func (r *reader) duration(v *hujson.Value) time.Duration {
 	text, _ := jsonc.Str(v)
 	d, err := time.ParseDuration(text)

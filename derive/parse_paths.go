@@ -34,7 +34,8 @@ func (r *reader) failIn(v *hujson.Value, n int, format string, args ...any) {
 	r.fail(v.StartOffset+jsonc.OffsetInQuoted(r.doc.Text[v.StartOffset:v.EndOffset], n), format, args...)
 }
 
-// pattern reads a source: a path of keys and captures.
+// pattern reads a source: a path of keys and captures. captured says that it needs a capture: a list
+// may be one node, "/log", but a map or count of one node has no use.
 func (r *reader) pattern(v *hujson.Value, captured bool) (p pattern) {
 	text := r.text(v, `a path with captures, such as "/rooms/$room"`)
 	if text == "" || !r.slash(v, text) {
@@ -140,8 +141,10 @@ func (r *reader) to(v *hujson.Value) (p pattern) {
 }
 
 // braces reads an expression in braces at the beginning of a segment. It ends at the first
-// brace behind which the segment ends and before which there is an expression. end is -1
-// after an error.
+// brace behind which the segment ends and before which there is an expression: an expression may
+// have braces and slashes in a text or a regular expression, so only compiling tells. If none of
+// the braces will do, the error is that of the shortest attempt, which is most likely what was
+// meant. end is -1 after an error.
 func (r *reader) braces(v *hujson.Value, at int, rest string) (s segment, end int) {
 	var first *lang.Error
 	for i := 1; i < len(rest); i++ {
@@ -217,7 +220,8 @@ func (r *reader) valueOf(v *hujson.Value, fields bool) *value {
 	return &value{constant: n}
 }
 
-// namesCapture reports whether a constant is the name of a capture, which is a mistake.
+// namesCapture reports whether a constant is the name of a capture, which is a mistake: "$user"
+// would be stored as that text at each place.
 func (r *reader) namesCapture(n tree.Node) bool {
 	name, _ := n.StringValue()
 	_, ok := r.depths[name]

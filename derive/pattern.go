@@ -8,7 +8,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// A pattern matches paths of its own length, or makes one.
+// A pattern matches paths of its own length, or makes one. A source has keys and captures and
+// matches: "/groups/$g/members/$u". A target may have expressions, too, and makes the path for a
+// node that the source matches: "/users/$u/groups/{data.val()}". The source of a list ends in a
+// capture that no document can name, "*".
 type pattern []segment
 
 // A segment of a pattern is a key, a capture, or an expression that makes a key. One of
@@ -36,7 +39,8 @@ func (p pattern) String() string {
 	return b.String()
 }
 
-// meets reports whether a path that p matches may be at, above or below one that q matches.
+// meets reports whether a path that p matches may be at, above or below one that q matches. Captures
+// and expressions may be any key. It is symmetric, and an empty pattern meets all.
 func (p pattern) meets(q pattern) bool {
 	for i := range min(len(p), len(q)) {
 		if p[i].key != "" && q[i].key != "" && p[i].key != q[i].key {

@@ -9,7 +9,10 @@ import (
 
 // Places are values by path. Most writes touch one node, so these are lists, and most lists
 // are filled in the order of paths, in which they are read: only a long one that is not has
-// an index.
+// an index. They were maps at first, whose keys were sorted to be read: with the other reuse of
+// memory, lists took BenchmarkTouch/map from 39 allocations to 2.
+//
+// The zero value is empty. It is for one goroutine. A path is in it once.
 type places[V any] struct {
 	list  []placed[V]
 	mixed bool              // list is not in the order of paths
@@ -34,7 +37,8 @@ func comparePlaced[V any](e placed[V], p tree.Path) int { return tree.ComparePat
 // short is how many places are found soonest by looking at each.
 const short = 8
 
-// roomy is from when on the memory of a list is given back.
+// roomy is from when on the memory of a list is given back: runs are pooled, and after one wide
+// write they would keep the memory of a million places.
 const roomy = 64
 
 func (l *places[V]) find(p tree.Path) (i int, found bool) {
@@ -69,7 +73,7 @@ func (l *places[V]) has(p tree.Path) bool {
 }
 
 // at returns the value of a place, which is new if there was none. It may be changed until the
-// next call.
+// next call. A place behind all others is appended without a search.
 func (l *places[V]) at(p tree.Path) (v *V, isNew bool) {
 	behind := len(l.list) == 0 || !l.mixed && tree.ComparePaths(l.list[len(l.list)-1].path, p) < 0
 	if !behind {
@@ -91,7 +95,8 @@ func (l *places[V]) put(p tree.Path, v V) {
 	*to = v
 }
 
-// sorted returns the places in the order of paths, so that results are the same each time.
+// sorted returns the places in the order of paths, so that results are the same each time. The
+// result is the list itself: it is valid until a place is added or the list is emptied.
 func (l *places[V]) sorted() []placed[V] {
 	if l.mixed {
 		sort.Sort(byPlace[V](l.list)) // slices.SortFunc would be compiled for each V

@@ -18,11 +18,12 @@ const (
 	Unread                 // this version refuses the document (ParseStored)
 )
 
-// A Refusal is a write that is not to be carried out.
+// A Refusal is a write that is not to be carried out. Its text names places that follow, which are
+// not for all clients to know: a server tells it only to one that may write where it has written.
 type Refusal struct {
 	Reason     Reason
-	Definition string
-	Path       tree.Path
+	Definition string    // its name; "" if the document is refused
+	Path       tree.Path // a place or node; the root if expressions look at too much
 	text       string
 }
 
@@ -58,7 +59,13 @@ const (
 	MaxText         = 256 << 10 // bytes of one text that an expression looks at; with a longer one it fails
 )
 
-// bounds are those of one write. Twice as many nodes may be looked at as may change.
+// bounds are those of one write. Twice as many nodes may be looked at as may change. spent and steps
+// are for all expressions of a write together: bytes of text, and steps of regular expressions.
+// Each expression has the bounds of a rule, too, and MaxText.
+//
+// They bound the time of the committer, in which all other writes of the database wait. Nodes
+// that lead to nothing count as looks for that reason: a removal above 100,000 containers without
+// members seemed to touch nothing and took a second.
 type bounds struct{ changes, looks, bytes, spent, steps int }
 
 func boundsOf(admin bool) bounds {
@@ -69,7 +76,8 @@ func boundsOf(admin bool) bounds {
 }
 
 // within returns the bounds for fewer places, 0 for these bounds, and for fewer bytes of each kind, 0 for
-// no fewer.
+// no fewer. For fewer places, those of bytes and steps are a client's at most: expiry and writes in
+// the committer ask for few places because others wait, also if they are an administrator's.
 func (b bounds) within(places, bytes int) bounds {
 	if places != 0 {
 		client := boundsOf(false)
@@ -109,7 +117,9 @@ func (r *run) wouldChange(d *Definition) int {
 	return max(r.changes, len(r.work[d.position].edits.list))
 }
 
-// tooLarge refuses a write by what would follow from it.
+// tooLarge refuses a write by what would follow from it. The text names the written path that is
+// most likely to blame, so that the client knows which part to make smaller: the one above p, or the
+// first removal.
 func (r *run) tooLarge(d *Definition, p tree.Path, would string, n int) *Refusal {
 	verb, parts, at := "writing", "write it in parts", p
 	if len(r.Writes) > 0 {

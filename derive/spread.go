@@ -8,7 +8,11 @@ import (
 
 // Spreads reports whether a write at p may touch any number of nodes: a capture of a source or
 // of a target is below p. Other writes touch a node of each definition at most. Every write
-// asks that, so it does not allocate.
+// asks that, so it does not allocate. By "/groups/$g/members/$u", the path "/groups/g1/members"
+// spreads, and "/groups/g1/members/ana" does not.
+//
+// By this, Evaluates and Moves, a server chooses writes that it first derives from on a snapshot,
+// outside of the committer. They look at patterns and at no data, so little may follow all the same.
 func (d *Document) Spreads(p tree.Path) bool { return d.trie.spreads(p, p.Len()) }
 
 // Evaluates reports whether a write at p may have an expression look at the node of a source at p or

@@ -12,6 +12,10 @@ import (
 // ParseStored reads a document that some version of Dogwood has accepted. If this version refuses
 // it, the result has no definitions, and Refused says why: then every write is refused that may meet
 // what the definitions of the text are about, since it is not known what follows from it.
+//
+// To refuse to open the database was tried before: an administrator could not even put another
+// document in force. To let such writes through would leave counts and indexes wrong, and nothing
+// would tell. So the database opens, and reads and all other writes go on.
 func ParseStored(src string) *Document {
 	d, err := Parse(src)
 	if err != nil {
@@ -30,7 +34,9 @@ func (d *Document) Refused() error {
 }
 
 // mentioned returns a source for each path that the definitions of a text have. If one of them may have
-// others, or has none, it returns one of everything.
+// others, or has none, it returns one of everything. The text is of a version that this one does
+// not know, so any text that begins with a slash counts as a path, wherever it is: rather refuse too
+// much than too little.
 func mentioned(src string) (list []*Definition) {
 	everything := []*Definition{{}}
 	doc, err := jsonc.Parse(src)

@@ -7,6 +7,11 @@ import (
 // collect finds what a write touches: source nodes at it, above it and below it, and what it
 // says about targets. n is the node of the trie above rest. written is the position of the
 // write in Change.Writes, or -1 if it is derived and so says nothing about targets.
+//
+// By the source "/groups/$g/members/$u", a write at "/groups/g1/members/ana/name" touches
+// "/groups/g1/members/ana", as the value of that node changes. One at "/groups/g1" touches each
+// member that g1 has before or after it. It follows keys and captures of the trie: a key may be on
+// the way of both.
 func (r *run) collect(n *node, w tree.ResolvedWrite, rest tree.Path, written int) {
 	if n == nil || r.err != nil {
 		return
@@ -43,7 +48,8 @@ func (r *run) collect(n *node, w tree.ResolvedWrite, rest tree.Path, written int
 	}
 }
 
-// touch notes a touched source node.
+// touch notes a touched source node, once: a write of several paths may touch it with each. Only a
+// path that covers the node makes it known, and then no other path of the write can touch it.
 func (r *run) touch(d *Definition, p tree.Path, t touched) {
 	if r.skips(d) || waits(r, d, p) {
 		return
@@ -79,7 +85,9 @@ func (r *run) touchBelow(d *Definition, w tree.ResolvedWrite) {
 }
 
 // expand calls f for each node below p that a pattern leads to: those in n, which is
-// written at p, and with before those that are stored. An empty pattern leads to p.
+// written at p, and with before those that are stored. An empty pattern leads to p. f gets the
+// node as it is in n, Empty if it is only stored. Of the store it reads keys and no values, so a
+// removal of large nodes costs as much as one of small ones.
 func (r *run) expand(d *Definition, pt pattern, p tree.Path, n tree.Node, before bool, f func(tree.Path, tree.Node)) {
 	switch {
 	case r.err != nil:

@@ -3,7 +3,16 @@ package derive
 import "github.com/dogwooddb/dogwood/tree"
 
 // A node of the trie stands for a prefix of sources and targets. Nodes exist only on the
-// way to one, so a walk that ends between them meets no definition.
+// way to one, so a walk that ends between them meets no definition. A nil node has none of its own
+// or below it. The trie never changes, so writes read it without a lock. By the definition of the
+// example of the package, it is
+//
+//	groups / any / members / any  the source
+//	users / any / groups / any    the target
+//
+// and a walk for "/groups/g1" ends at the first any, whose sourcesBelow has the definition. These
+// lists are at each node, so that a write above sources need not walk the trie below it. They
+// have 256 definitions at most, of up to 32 keys each.
 type node struct {
 	keys    map[string]*node
 	any     *node // captures and expressions

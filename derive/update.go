@@ -8,7 +8,12 @@ import (
 )
 
 // An update is what was written, with what follows put into it. Its writes are disjoint at
-// any time.
+// any time. So a place at or below a write goes into the value of that, and writes below a place
+// are replaced by one of the place.
+//
+// Writes are appended and marked as gone, never moved: their positions are in at, and merge has some
+// while it runs. The zero value has none. Level by level, list is what expressions see; in the
+// end, divide reads writes itself, as it asks where each is from.
 type update struct {
 	writes  []updated
 	at      map[tree.Target]int // where writes are that are not gone; nil: there are few
@@ -30,7 +35,7 @@ type edit struct {
 	path     tree.Path
 	node     tree.Node
 	by       *Definition
-	same     bool // as what is stored
+	same     bool // as what is stored: it only corrects what was written there
 	survives bool // it only is in the update because a write above left it out
 }
 
@@ -100,7 +105,8 @@ func (u *update) put(t tree.Target, n tree.Node) {
 	}
 }
 
-// cover returns the position of the write at p or above it.
+// cover returns the position of the write at p or above it. There is one at most. Writes of a
+// priority cover nothing.
 func (u *update) cover(p tree.Path) (i int, ok bool) {
 	if len(u.writes) <= short {
 		i = slices.IndexFunc(u.writes, func(w updated) bool { return !w.gone && !w.Priority && w.Path.Contains(p) })
@@ -126,7 +132,8 @@ func (u *update) inside(i int, p tree.Path, t touched) tree.Node {
 	return w.Node.Get(w.Path.Rel(p))
 }
 
-// get returns the node at p after the update. before reads it as it was.
+// get returns the node at p after the update. before reads it as it was, and is not called if the
+// update covers p.
 func (u *update) get(before func(tree.Path) (tree.Node, error), p tree.Path) (tree.Node, error) {
 	if i, ok := u.cover(p); ok {
 		return u.writes[i].Node.Get(u.writes[i].Path.Rel(p)), nil
@@ -148,6 +155,9 @@ func (u *update) get(before func(tree.Path) (tree.Node, error), p tree.Path) (tr
 
 // merge puts edits into the update: into the write above them if there is one. Otherwise
 // they replace the writes at them and below. So do those of lists with a write of just that place.
+//
+// Such writes are those that agree with what follows, and those to children that lists lose. Edits are
+// grouped by the write that they go into, and each group is put in at once (patch).
 func (u *update) merge(edits []edit, r *run) error {
 	var inside map[int][]edit
 	before := len(u.writes)
@@ -218,7 +228,9 @@ func covering(edits []edit, p tree.Path) *edit {
 }
 
 // patch returns the node n at p with edits at p or below it, in the order of paths. It walks
-// the children once: to put in each edit alone would copy the node each time.
+// the children once: to put in each edit alone would copy the node each time. A leaf that was
+// written above a place that holds something cannot stay: an administrator is corrected, and a
+// client refused.
 func (r *run) patch(p tree.Path, n tree.Node, edits []edit) tree.Node {
 	if edits[0].path == p {
 		return edits[0].node

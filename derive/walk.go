@@ -2,7 +2,8 @@ package derive
 
 import "github.com/dogwooddb/dogwood/tree"
 
-// A Keyed is a tree whose keys can be walked from any of them on.
+// A Keyed is a tree whose keys can be walked from any of them on. A walk reads keys and no values.
+// It may go on in another transaction, and nodes may come and go in between.
 type Keyed interface {
 	Has(p tree.Path) (bool, error)
 	// KeysAfter returns some of the keys of the node at p that come behind a key, in key order;
@@ -11,7 +12,8 @@ type Keyed interface {
 }
 
 // A Place is where a walk is: the paths in front of it and below it were visited. The zero
-// Place is the beginning.
+// Place is the beginning. It may lie above the nodes that the walk looks for, and need not exist any
+// more. A server stores it, so that a walk goes on after a restart.
 type Place struct {
 	Begun bool
 	Path  tree.Path
@@ -33,7 +35,8 @@ type walk struct {
 
 // WalkSources calls f for the source nodes of a definition behind a place, in the order of
 // paths. Of lists and of containers that are counted whole, these are the containers. It ends
-// after a number of steps, which are keys that it reads. That must be more than a path has keys.
+// after a number of steps, which are keys that it reads. That must be more than a path has keys:
+// with fewer, it would end before it is at a node, again and again at the same place.
 // It returns where it ended, and whether there is more.
 func (d *Definition) WalkSources(t Keyed, from Place, steps int, f func(p tree.Path)) (at Place, more bool, err error) {
 	source := d.source
@@ -120,7 +123,7 @@ func (w *walk) arrive(p tree.Path) (more bool) {
 }
 
 // MayMeet reports whether a write at p may touch the definition or say something about its
-// target.
+// target. It is Document.Meets for one definition, and also answers for an index.
 func (d *Definition) MayMeet(p tree.Path) bool {
 	return d.source.mayMeet(p) || d.exclusive() && d.target.mayMeet(p)
 }

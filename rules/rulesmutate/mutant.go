@@ -1,6 +1,9 @@
 // Package rulesmutate finds out whether tests of rules would notice a mistake in
 // them: it makes mutants, rules with one small mistake each, and runs the tests
 // with each. A mutant that no test fails on survives, and shows what is untested.
+//
+// Its nouns: a Mutant, the Fate and Result of one, and the Report of all; a Search for tests that
+// kill survivors, and the Suggestions that it finds.
 package rulesmutate
 
 import (
@@ -31,15 +34,17 @@ import (
 //
 // One mistake each: a test that notices two at once may notice neither alone.
 type Mutant struct {
-	Rule *rules.Rule
+	Rule *rules.Rule // as it is in the rules without the mistake
 	Kind string
 	Pos  rules.Pos // of what is changed
-	From string    // the expression that is changed
+	From string    // the expression that is changed, in canonical form
 	To   string    // what it becomes
 	Text string    // the document
 }
 
-// Mutants returns all mutants of a document that compile.
+// Mutants returns all mutants of a document that compile, in the order of its rules. The same
+// document has the same mutants each time: explanations in test files name them by rule, kind and
+// texts.
 func Mutants(src *rulestest.Source) ([]*Mutant, error) {
 	rs, err := src.Compile()
 	if err != nil {
@@ -61,12 +66,14 @@ func Mutants(src *rulestest.Source) ([]*Mutant, error) {
 	return g.mutants, nil
 }
 
-// compile returns the rules with the mistake. src is what they were made of.
+// compile returns the rules with the mistake. src is what they were made of. A Mutant does not
+// keep them: a document may have thousands of mutants.
 func (m *Mutant) compile(src *rulestest.Source) (*rules.Ruleset, error) {
 	return rules.ParseWith(m.Text, src.Options)
 }
 
-// find returns the value of the rule with a path.
+// find returns the value of the rule with a path, "/rooms/$room/.read". A document that compiles
+// is an object whose first member is "rules".
 func find(doc *jsonc.Doc, path string) *hujson.Value {
 	v := &doc.Root.Value.(*hujson.Object).Members[0].Value
 	for key := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
@@ -136,7 +143,8 @@ func (g *generator) mutate() {
 	})
 }
 
-// isCondition reports whether x is true or false and no combination of such.
+// isCondition reports whether x is true or false and no combination of such. The opposite of a
+// comparison is a mutant already, and of a combination each operand has its own.
 func isCondition(x lang.Expr) bool {
 	if x.Type() != lang.Boolean {
 		return false
@@ -218,7 +226,8 @@ func (g *generator) operation(x lang.Expr) lang.Expr {
 	return x
 }
 
-// inside is replace of a part of x.
+// inside is replace of a part of x. It names all of x as what is changed, since "5 -> 6" or
+// "data -> newData" would not say where.
 func (g *generator) inside(x lang.Expr, kind string, part lang.Expr, with string) {
 	from, to := x.Span()
 	start, end := part.Span()

@@ -28,7 +28,7 @@ type Result struct {
 
 // A Report is what became of all mutants.
 type Report struct {
-	Results []Result
+	Results []Result                  // in the order of the mutants
 	Stale   []rulestest.IgnoredMutant // explanations that fit no survivor
 }
 
@@ -53,9 +53,10 @@ func (r *Report) KillRate() float64 {
 	return 100 * float64(killed) / float64(killed+survived)
 }
 
-// Run runs the suites with each mutant of the rules. Without a mistake all their
-// tests must pass. progress is called after each mutant, by one goroutine at a
-// time; it may be nil.
+// Run runs the suites with each mutant of the rules. Without a mistake all their tests must pass.
+// progress is called after each mutant, by one goroutine at a time; it may be nil. The error is
+// one of the rules, of a test that fails without a mistake, or of ctx: then there is no report,
+// not even of some mutants.
 func Run(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, progress func(done, all int)) (*Report, error) {
 	mutants, err := Mutants(src)
 	if err != nil {
@@ -80,7 +81,8 @@ func try(ctx context.Context, src *rulestest.Source, suites []*rulestest.Suite, 
 
 // runAll runs the mutants, as many at a time as there are processors. Mutants
 // are independent and suites are not changed by running, so all processors are
-// used.
+// used. After an error the goroutines still take what is sent, so that the loop below
+// cannot block. Each result belongs to the goroutine that has its index.
 func runAll(ctx context.Context, src *rulestest.Source, units []unit, mutants []*Mutant, results []Result, progress func(done, all int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -156,7 +158,8 @@ func firstFailure(results []*rulestest.Result) string {
 	return ""
 }
 
-// explain marks the survivors that the test files explain.
+// explain marks the survivors that the test files explain. A mutant that is killed needs no
+// explanation: one that fits only such mutants is stale, and would hide a survivor later.
 func (r *Report) explain(suites []*rulestest.Suite) {
 	for _, s := range suites {
 		for _, ig := range s.Ignore {

@@ -22,8 +22,8 @@ type Search struct {
 	Source *rulestest.Source
 	Suites []*rulestest.Suite // what they do is where the search begins
 	World  rulestest.World    // what the suggested tests begin with
-	Budget int                // how many operations to try
-	Seed   uint64
+	Budget int                // how many operations to try, about
+	Seed   uint64             // with equal seeds the same is suggested
 }
 
 // Suggest returns tests that kill mutants. Those that no test was found for are
@@ -85,21 +85,21 @@ func (s *Search) beginnings(rs *rules.Ruleset) (actors []rulestest.Actor, ops []
 // mutants of rules that the operation reaches: the others decide as the rules do.
 //
 // The search is random but repeatable: it draws from one generator with a seed, and
-// no goroutine takes part. Systematic changes come first, and random ones spend what
-// is left of the budget.
+// no goroutine takes part. Systematic changes come first, and random ones spend the
+// rest of the budget.
 type finder struct {
 	*Search
 	rules    *rules.Ruleset
 	compiled map[*Mutant]*rules.Ruleset
-	alive    []*Mutant
+	alive    []*Mutant // those that nothing in found kills
 	rnd      *rand.Rand
 	varier   *rulesgen.Varier
 	world    rulestest.World
 	actors   []rulestest.Actor
 	bases    []rulestest.Op
-	own      int // of them are the suites'
-	tried    int
-	found    []Suggestion
+	own      int          // of them are the suites'
+	tried    int          // calls of try, and variations that could not be made
+	found    []Suggestion // each killed a mutant that was alive
 }
 
 // plain tries the operations as they are, by each actor.
@@ -236,7 +236,8 @@ func looked(t *rules.Trace) []tree.Path {
 	return list
 }
 
-// try asks the rules and the mutants of the rules that were asked.
+// try asks the rules and the mutants of the rules that were asked. The trace is nil if there is
+// nothing to ask: the operation or its setup is impossible, or an administrator does it.
 func (f *finder) try(ctx context.Context, setup []rulestest.Op, op rulestest.Op) (*rules.Trace, error) {
 	f.tried++
 	q, ok := f.request(setup, op)
@@ -307,7 +308,10 @@ func (f *finder) compile(m *Mutant) (*rules.Ruleset, error) {
 	return rs, err
 }
 
-// smallest returns few of the suggestions that kill all that were killed.
+// smallest returns few of the suggestions that kill all that were killed. While the search goes
+// on, a suggestion has only the mutants that it was the first to kill, so all are asked again.
+// Then it takes the one that kills the most of the rest, and so on. That is not always the least
+// number, which would take exponential time to find.
 func (f *finder) smallest(ctx context.Context, survivors []*Mutant) ([]Suggestion, error) {
 	for i := range f.found {
 		s := &f.found[i]

@@ -17,8 +17,8 @@ type Suggestion struct {
 	Setup   []rulestest.Op // writes by an administrator before it
 	Op      rulestest.Op
 	Verdict rulestest.Verdict
-	Rule    string // that decided
-	Kills   []*Mutant
+	Rule    string    // that decided; "": none did
+	Kills   []*Mutant // that no suggestion before it kills
 }
 
 // Text returns the suggestion as an entry of a test file, with a comment that

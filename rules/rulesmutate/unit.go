@@ -9,9 +9,11 @@ import (
 	"github.com/dogwooddb/dogwood/rules/rulestest"
 )
 
-// A unit is a part of a suite that can be run alone, and the rules that it asks. It
-// cannot tell mutants of other rules. Most tests ask a few of the rules, so a mutant is
-// tried on a small part of them, which makes runs many times shorter.
+// A unit is a part of a suite that can be run alone, and the rules that it asks. It cannot tell
+// mutants of other rules. Most tests ask a few of the rules, so a mutant is tried on a small part
+// of them, which makes runs many times shorter. No kill is lost: a rule that was not asked has no
+// part in the verdict, and neither has its mutant. A trace also has rules that would not be asked
+// without it, so a unit may be tried in vain, but is never left out.
 type unit struct {
 	suite *rulestest.Suite
 	asks  map[string]bool // by path
@@ -53,7 +55,8 @@ func addAsked(asked map[string]bool, t *rules.Trace) {
 	}
 }
 
-// parts divides a group whose steps leave nothing for each other.
+// parts divides a group whose steps leave nothing for each other. A step that commits, or that
+// has a listener, does leave something: such a group stays whole.
 func parts(g *rulestest.Group) []*rulestest.Group {
 	if slices.ContainsFunc(g.Steps, func(s *rulestest.Step) bool { return s.Commit || s.Op.Listener != "" }) {
 		return []*rulestest.Group{g}

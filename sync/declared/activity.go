@@ -19,14 +19,16 @@ func (a Activity) Plus(o Activity) Activity {
 	return Activity{a.Touches + o.Touches, a.Writes + o.Writes, a.Skipped + o.Skipped, a.Seconds + o.Seconds}
 }
 
-// A tally counts for one definition. The committer adds, and others read.
+// A tally counts for one definition. The committer adds, and others read. It outlives the Data: a
+// definition of the same name counts on after a deploy, so its metrics do not fall back.
 type tally struct{ touches, writes, skipped, nanos atomic.Uint64 }
 
 func (t *tally) activity() Activity {
 	return Activity{t.touches.Load(), t.writes.Load(), t.skipped.Load(), time.Duration(t.nanos.Load()).Seconds()}
 }
 
-// Count counts what follows, once it is committed.
+// Count counts what follows. The committer calls it when the transaction is durable, so a batch
+// that is repeated counts once.
 func (f *Follows) Count() {
 	for _, x := range f.Touched {
 		t := f.data.tallies[x.Definition.Name]

@@ -49,7 +49,8 @@ func Check(ctx context.Context, tx *store.Tx, now time.Time, report func(definit
 	return nil
 }
 
-// A checker compares one definition.
+// A checker compares one definition with what is derived from its source nodes. It reads all of
+// them, without the bounds that a write has.
 type checker struct {
 	*Data
 	def    *derive.Definition
@@ -82,6 +83,7 @@ func (c *checker) all(places bool, f func([]tree.Path) error) error {
 	return nil
 }
 
+// outcomes calls f with what each source node says that matches. It is for maps, counts and sums.
 func (c *checker) outcomes(f func(derive.Outcome) error) error {
 	return c.all(false, func(nodes []tree.Path) error {
 		list, err := c.def.Outcomes(c.before(), nodes)
@@ -94,6 +96,9 @@ func (c *checker) outcomes(f func(derive.Outcome) error) error {
 	})
 }
 
+// checkMap compares in two walks: each source has its value at its place, and each place has a
+// source. In between it remembers a hash of each place, which takes a few bytes where the path
+// could take hundreds. The seed is random, so clients cannot choose paths whose hashes are equal.
 func (c *checker) checkMap() error {
 	seed := maphash.MakeSeed()
 	sources := make(map[uint64]int32) // by place
@@ -132,6 +137,8 @@ func (c *checker) checkMap() error {
 	})
 }
 
+// checkTotals adds all numbers anew and compares each place with its sum. It remembers whole
+// paths, to name those that are missing.
 func (c *checker) checkTotals() error {
 	totals := make(map[tree.Path]float64)
 	err := c.outcomes(func(o derive.Outcome) error {
@@ -155,17 +162,22 @@ func (c *checker) checkTotals() error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err // what was not looked at is not missing
+	}
 	for p, total := range totals {
 		if !near(total, 0) {
 			c.report("%s is missing, and %v follows", p, total)
 		}
 	}
-	return err
+	return nil
 }
 
-// near reports whether two sums of the same numbers may differ by their order alone.
+// near reports whether two sums of the same numbers may differ by their order alone. Numbers with
+// fractions are rounded at each addition, and here they are added in the order of paths.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b), 1) }
 
+// checkKeep compares the lengths of lists. Which children went cannot be known: they are gone.
 func (c *checker) checkKeep() error {
 	return c.all(false, func(lists []tree.Path) error {
 		for _, p := range lists {

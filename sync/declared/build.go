@@ -12,15 +12,18 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kept"
 )
 
-// Bounds of one step: keys that are walked, children that are removed of a list, and rows
-// that are deleted.
+// Bounds of one step: keys that are walked, children that are removed of a list, and rows that
+// are deleted. They are small, since all writes of the database wait while the committer makes a
+// step.
 const (
 	stepKeys    = 128
 	stepRemoved = 1000
 	stepRows    = 512
 )
 
-// A Step is a part of the work on a definition, which the committer makes a commit of.
+// A Step is a part of the work on a definition, which the committer makes a commit of: it makes
+// the update of Follows, and then puts Data in force, in the transaction that Step was given. The
+// states in it have been stored there already.
 type Step struct {
 	Data    *Data    // afterwards
 	Follows *Follows // the update that belongs to the step; nil: none
@@ -29,7 +32,8 @@ type Step struct {
 	Waits   bool     // nothing was done: a long list has to have its index first
 }
 
-// A stepper makes one step.
+// A stepper makes one step. It works on a copy of the state. Rows and updates of the step have the
+// number that the definition has in Data, which is the one before the step.
 type stepper struct {
 	*Data
 	tx    *store.Tx
@@ -45,7 +49,11 @@ type stepper struct {
 
 // Step does the next part of the work: it verifies, clears or builds about a hundred nodes of one
 // definition. There must be some work. Where it stopped is stored with it, so after a crash the
-// work goes on from there.
+// work goes on from there. It is for the committer, in its write transaction.
+//
+// Rows that are to be deleted come first, but not before a small definition: otherwise a deploy
+// would spend the nodes that it may look at on them, and the definition would not be ready at its
+// end.
 func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
 	i := d.working()
 	if some := len(d.stored.Dropped) > 0 || len(d.stored.Marks) > 0; some && (i < 0 || !d.stored.States[i].Small) {
@@ -83,7 +91,8 @@ func (d *Data) Step(tx *store.Tx, now time.Time) (Step, error) {
 	return s.step, s.step.Data.save(tx)
 }
 
-// drop deletes rows of definitions that are no more, and marks that are not needed any more.
+// drop deletes rows of definitions that are no more, and marks that are not needed any more. A
+// number leaves its list with the step that finds fewer rows than stepRows.
 func (d *Data) drop(tx *store.Tx) (Step, error) {
 	rows, delete, list := store.Kept(tx), store.Kept(tx).Drop, d.stored.Dropped
 	if len(list) == 0 {
@@ -105,8 +114,9 @@ func (d *Data) drop(tx *store.Tx) (Step, error) {
 	return Step{Data: next, Cost: deleted + 1}, next.save(tx)
 }
 
-// walk collects the next nodes, of the source or of the target, and moves on. It reports
-// whether there are more.
+// walk collects the next nodes, of the source or of the target, and moves on. It reports whether
+// there are more. Writes between two steps need no care: nodes behind the place of the walk are
+// met later, and those in front of it are derived from by the writes themselves.
 func (s *stepper) walk(places bool) (more bool, err error) {
 	walk := s.def.WalkSources
 	if places {
@@ -162,7 +172,9 @@ func (s *stepper) verify() error {
 	return err
 }
 
-// renumber gives the definition another number: marks of before mean nothing from then on.
+// renumber gives the definition another number: marks of before mean nothing from then on. Marks
+// of verifying may be of sources that have gone since. A step that renumbers must not derive,
+// since rows that follow would get the former number.
 func (s *stepper) renumber() {
 	s.dropped = append(s.dropped, s.state.ID)
 	s.state.ID = s.stored.NextID + 1
@@ -182,6 +194,9 @@ func (s *stepper) unmarked(f func(p tree.Path)) error {
 	return nil
 }
 
+// verifyMap compares the places of some source nodes with their values, and marks the places.
+// When all nodes have been looked at, a place without a mark follows from nothing. It reads
+// little more of a place than the value has bytes: what clients have put there may be large.
 func (s *stepper) verifyMap() error {
 	outcomes, err := s.def.Outcomes(s.before(), s.nodes)
 	if err != nil {
@@ -228,13 +243,16 @@ func (s *stepper) taken(place, node tree.Path) (bool, error) {
 	return true, nil
 }
 
+// conflict notes a conflict. The list may be shared with the Data in force, so append must copy
+// it.
 func (s *stepper) conflict(text string) {
 	if s.state.Total++; len(s.state.Conflicts) < MaxConflicts {
 		s.state.Conflicts = append(s.state.Conflicts[:len(s.state.Conflicts):len(s.state.Conflicts)], text)
 	}
 }
 
-// clear removes some places, of a map those that have no source.
+// clear removes some places, of a map those that have no source. The definition itself is left out
+// when this is derived, or it would put its places back. Others derive from the removals as usual.
 func (s *stepper) clear() error {
 	more, err := s.walk(true)
 	if err != nil {
@@ -280,7 +298,9 @@ func (s *stepper) finish() {
 	}
 }
 
-// build derives from some nodes as if they came now.
+// build derives from some nodes as if they came now. So building and writes share their code, and
+// places that are right already cost no write. Of lists, it works on one at a time: At stays at
+// the list before until this one has lost all its excess.
 func (s *stepper) build() error {
 	from, counted := s.state.At, s.state.Nodes
 	more, err := s.walk(false)
@@ -370,7 +390,9 @@ func (s *stepper) clash(place tree.Path) (string, error) {
 	return text, nil
 }
 
-// fail ends the work on a definition that cannot be kept, as when two nodes have one place.
+// fail ends the work on a definition that cannot be kept, as when two nodes have one place. It
+// returns errors that are no refusal, such as those of the store: then nothing is wrong with the
+// definition, and the step is tried again later. Places that building has written stay.
 func (s *stepper) fail(err error) error {
 	refusal := (*derive.Refusal)(nil)
 	if !errors.As(err, &refusal) {

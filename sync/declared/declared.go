@@ -4,6 +4,14 @@
 //
 // Its nouns: a Data is a document in force with the state of each definition. It never
 // changes; the committer replaces it. Follows is the update that a write becomes by it.
+//
+// A definition has three kinds of data, all in one file (storage §5.6): its places are nodes of
+// the tree, its rows are in bucket e (package kept), and its state is JSON. Its number in the
+// state ties the rows to it.
+//
+// A method that changes states takes a write transaction, stores the states there and returns
+// the next Data. The caller puts that in force for others only when the transaction is durable.
+// So a transaction that is rolled back leaves nothing to be undone, and there are no locks here.
 package declared
 
 import (
@@ -23,18 +31,25 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kept"
 )
 
-// A Data is a data document in force. A nil Data is none.
+// A Data is a data document in force. A nil Data is none: a database that never got a document
+// has that. Once there is a document, only another one replaces it, maybe without definitions.
+//
+// Any goroutine may read a Data: the committer, reads on snapshots, and large writes that are
+// decided outside of the committer. Only the tallies count on, atomically. The lists inside a
+// state (Conflicts, Skipped) are shared with the Data before and after it, so code that appends
+// to one cuts its capacity first.
 type Data struct {
-	document *derive.Document
-	stored   stored
-	states   map[*derive.Definition]*state
-	byName   map[string]*state
-	tallies  map[string]*tally // by the names of definitions
-	ready    bool              // all definitions are
-	indexes  []store.Index     // that definitions need
+	document *derive.Document              // if it is refused, stored and indexes are those of before
+	stored   stored                        // as in the file
+	states   map[*derive.Definition]*state // of stored; empty if the document is refused
+	byName   map[string]*state             // the same
+	tallies  map[string]*tally             // by the names of definitions; the next Data goes on with them
+	ready    bool                          // all definitions are; or the document is refused, so none is in force
+	indexes  []store.Index                 // that definitions need
 }
 
-// Load returns the data document that a file has, nil if there is none.
+// Load returns the data document that a file has, nil if there is none. It writes nothing. A state
+// that the file lacks gets the next number, which is the same at each Load until it is stored.
 func Load(tx *store.Tx) (*Data, error) {
 	source, err := versions.Data(tx)
 	if err != nil || source == "" {
@@ -73,6 +88,14 @@ func Refuses(d *Data, p tree.Path) error {
 // newData returns the data of a document. Definitions without a state get one. They are counted on
 // under their names. One that replaces another that has kept the same places is built again, since these
 // are its own. former is in force before, and may be nil.
+//
+// A definition keeps its number and state only as long as its text is the same: rows of another
+// text mean something else. The number of one that is replaced or taken out goes to Dropped, and
+// Step deletes its rows later, since there may be any number of them.
+//
+// s is not changed, since it may be in force. A preview makes a Data that is thrown away; when
+// that shared Dropped with the one in force, rows of definitions were deleted that stayed
+// (TestPreviewBesideRebuild).
 func newData(document *derive.Document, s stored, former *Data) *Data {
 	var tallies map[string]*tally
 	if former != nil {
@@ -106,6 +129,8 @@ func newData(document *derive.Document, s stored, former *Data) *Data {
 }
 
 // owns reports whether all that is at the places of a definition follows from the one of its name.
+// Such places are overwritten without being verified. Otherwise a definition that is changed would
+// fail over the values that it has written itself. d may be nil.
 func (d *Data) owns(def *derive.Definition) bool {
 	if d == nil || d.byName[def.Name] == nil || !d.byName[def.Name].verified() {
 		return false
@@ -113,7 +138,8 @@ func (d *Data) owns(def *derive.Definition) bool {
 	return slices.ContainsFunc(d.document.Definitions(), func(o *derive.Definition) bool { return o.Name == def.Name && def.SamePlaces(o) })
 }
 
-// indexed returns the data with its states by definition.
+// indexed returns the data with its states by definition. It relies on stored.States being in the
+// order of the document, which newData sees to. It must be called after each change of them.
 func (d *Data) indexed() *Data {
 	d.states, d.byName = make(map[*derive.Definition]*state), make(map[string]*state)
 	for i, def := range d.document.Definitions() {
@@ -128,7 +154,8 @@ func (d *Data) indexed() *Data {
 	return d
 }
 
-// with returns the data with other states.
+// with returns the data with other states. change gets lists of its own, and d stays as it is: it
+// may be in force, and others read it.
 func (d *Data) with(change func(s *stored)) *Data {
 	next := &Data{document: d.document, stored: d.stored, tallies: d.tallies, indexes: d.indexes}
 	next.stored.States = slices.Clone(d.stored.States)
@@ -137,7 +164,9 @@ func (d *Data) with(change func(s *stored)) *Data {
 	return next.indexed()
 }
 
-// save stores the states.
+// save stores the states, all of them as one text. That is a few hundred bytes for each
+// definition, up to MaxConflicts texts more for one that has conflicts, and a document has at
+// most 256.
 func (d *Data) save(tx *store.Tx) error {
 	text, err := json.Marshal(d.stored)
 	if err != nil {
@@ -154,7 +183,8 @@ func (d *Data) Document() *derive.Document {
 	return d.document
 }
 
-// Hash returns that of the text of the document, "" if there is none.
+// Hash returns the SHA-256 of the text of the document in hexadecimal, "" if there is none. Deploy
+// compares it with the hash that a client says is in force.
 func (d *Data) Hash() string {
 	if d == nil {
 		return ""
@@ -177,7 +207,8 @@ func (d *Data) Meets(writes []tree.ResolvedWrite) bool {
 }
 
 // Spreads reports whether an update may touch any number of nodes, have expressions look at much text,
-// or have much move. Every write asks that, so it does not allocate.
+// or have much move. Every write asks that, so it does not allocate. It may say so of a write that
+// turns out to be small: that is found out by deriving from it on a snapshot.
 func (d *Data) Spreads(u tree.Update) bool {
 	if d == nil {
 		return false
@@ -192,6 +223,8 @@ func (d *Data) Spreads(u tree.Update) bool {
 }
 
 // fewPaths is how many paths of an update may each have expressions look at text in the committer.
+// One path costs a look at texts of at most derive.MaxText each, so this many delay other writes
+// little.
 const fewPaths = 16
 
 // Indexes returns the indexes that definitions need. The caller must not modify the result.
@@ -202,6 +235,9 @@ func (d *Data) Indexes() []store.Index {
 	return d.indexes
 }
 
+// needed returns the indexes that definitions need. A list by key needs none: the tree has
+// children in that order. A list that is paused keeps its index, which it needs again when it is
+// resumed. An index that is paused is none.
 func (d *Data) needed() (list []store.Index) {
 	for _, def := range d.document.Definitions() {
 		switch {
@@ -224,26 +260,28 @@ func (d *Data) Orders(p tree.Path, order string) bool {
 	return slices.ContainsFunc(d.Indexes(), func(ix store.Index) bool { return ix.Order == order && ix.Matches(p) })
 }
 
-// A Write is one to derive from.
+// A Write is one to derive from. Deriving only reads, so Tx may be a snapshot.
 type Write struct {
 	Tx     *store.Tx     // before it
 	Noted  *watch.Reader // of Tx, that notes the paths that are read; nil: they are not noted
 	Writes []tree.ResolvedWrite
-	Admin  bool
-	Now    time.Time
-	Most   int // places that may change, if fewer than else; 0: as else
-	Bytes  int // as derive.Change.Bytes
+	Admin  bool      // corrected where a client is refused, and with wider bounds
+	Now    time.Time // times of expiry count from it
+	Most   int       // places that may change, if fewer than else; 0: as else
+	Bytes  int       // as derive.Change.Bytes
 }
 
-// Follows is what a write becomes.
+// Follows is what a write becomes. It holds no transaction, so it can be derived on a snapshot
+// and be made later in another one, if Agrees says so.
 type Follows struct {
 	*derive.Result
-	data *Data
-	took time.Duration
+	data *Data         // that it was derived with: its rows get the numbers of these states
+	took time.Duration // to derive
 }
 
-// Derive returns what a write becomes, nil if nothing can follow from it. The error is a
-// *derive.Refusal or one of the store.
+// Derive returns what a write becomes, nil if nothing can follow from it: then the write is made
+// as it is. The caller makes the writes of a result, and calls Store in the same transaction. The
+// error is a *derive.Refusal or one of the store.
 func (d *Data) Derive(w Write) (*Follows, error) {
 	if !d.Meets(w.Writes) {
 		return nil, nil
@@ -255,6 +293,8 @@ func (d *Data) Derive(w Write) (*Follows, error) {
 	return d.derive(w, c)
 }
 
+// derive is Derive for any change, also of the server itself. The fields about building are set
+// only while a definition is not ready: package derive has a shorter way for writes without them.
 func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
 	x := derivations.Get().(*derivation)
 	defer func() { *x = derivation{}; derivations.Put(x) }()
@@ -272,6 +312,7 @@ func (d *Data) derive(w Write, c derive.Change) (*Follows, error) {
 }
 
 // A derivation is all that deriving from a write needs and the result does not, for the next one.
+// It is emptied before it goes back to the pool, which must not hold a transaction.
 type derivation struct {
 	change derive.Change
 	before before
@@ -279,7 +320,11 @@ type derivation struct {
 
 var derivations = sync.Pool{New: func() any { return new(derivation) }}
 
-// Agrees reports whether a write that was derived with other data becomes the same by these.
+// Agrees reports whether a write that was derived with other data becomes the same by these. It
+// is asked of a write that was prepared outside of the committer. Steps of building replace the
+// Data all the time, so other data may agree: of the same document, with the same definitions in
+// force under the same numbers. A result that depends on how far a building is agrees with no
+// other data. f is nil if nothing followed.
 func (d *Data) Agrees(o *Data, f *Follows) bool {
 	if d == o {
 		return true
@@ -295,7 +340,10 @@ func (d *Data) Agrees(o *Data, f *Follows) bool {
 	return true
 }
 
-// Store stores the rows that follow.
+// Store stores the rows that follow. It belongs in the transaction that makes the writes.
+//
+// Marks are for a map that is being verified or built: they say that a place has a source, so that
+// clearing leaves it alone, and of a unique map which one. A map that is ready needs none.
 func (f *Follows) Store(tx *store.Tx) error {
 	for _, s := range f.Shared {
 		if err := store.Kept(tx).SetSources(f.data.states[s.Definition].ID, s.Place, s.Sources); err != nil {
@@ -316,6 +364,8 @@ func (f *Follows) Store(tx *store.Tx) error {
 }
 
 // StoreTimers stores when nodes expire from now on, and reports whether that is at another time.
+// It is the part of Store for a write that changes nothing in the tree: a client that writes the
+// same value again still renews the time of its node.
 func (f *Follows) StoreTimers(tx *store.Tx) (changed bool, err error) {
 	for _, t := range f.Timers {
 		is, err := store.Kept(tx).SetTimer(kept.Timer{ID: f.data.states[t.Definition].ID, Path: t.Path.Clone(), Due: t.Due})
@@ -336,8 +386,9 @@ func markedBy(def *derive.Definition, source tree.Path) tree.Path {
 	return tree.Root
 }
 
-// SharedPlaces returns the places whose number of sources changes, or that have another source, which
-// may be all that changes there. Writes that are prepared have read it.
+// SharedPlaces returns the places whose number of sources changes, or that have another source,
+// which may be all that changes there. Writes that are prepared have read it: the caller has to
+// tell their watches of these places, since no write of the update does.
 func (f *Follows) SharedPlaces() (list []tree.ResolvedWrite) {
 	for _, s := range f.Shared {
 		list = append(list, tree.ResolvedWrite{Target: tree.Target{Path: s.Place}})
@@ -361,11 +412,13 @@ func (f *Follows) Due() (due int64) {
 	return due
 }
 
-// before is the state before a write.
+// before is the state before a write, as package derive reads it: a derive.Tree and a
+// derive.Sized. All that is read is noted in Write.Noted, rows of bucket e under the path of
+// their place. So a write that was prepared is decided again when any of it changes.
 type before struct {
-	tree.Reader
-	write Write
-	data  *Data
+	tree.Reader // of write: Noted, or else Tx
+	write       Write
+	data        *Data // whose numbers the rows have
 }
 
 func readerOf(w Write) tree.Reader {
@@ -409,7 +462,9 @@ func (b before) Query(p tree.Path, q tree.Query) ([]tree.Entry, error) {
 	return b.write.Tx.Query(p, q)
 }
 
-// other is derive.Change.Other.
+// other is derive.Change.Other. While a unique map is built, a node that building has not reached
+// may have the place of another: the value at the place does not say whose it is, and the mark
+// does.
 func (b before) other(def *derive.Definition, place, p tree.Path) (other, asked bool, err error) {
 	st := b.data.states[def]
 	if st.Phase == Ready {

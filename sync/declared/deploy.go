@@ -10,13 +10,15 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store"
 )
 
-// ErrChanged is returned if another document is in force than a change says.
+// ErrChanged is returned if another document is in force than a change says (DataChange.IfHash):
+// two administrators have deployed at once.
 var ErrChanged = errors.New("the data document has changed")
 
 // walkSteps is how many keys a walk reads at a time.
 const walkSteps = 256
 
-// A keyed is a tree whose keys are walked.
+// A keyed is a tree whose keys are walked. It reads them in pages, from any key on, so a walk can
+// end and go on in another transaction.
 type keyed struct{ *store.Tx }
 
 // KeysAfter is that of a derive.Keyed.
@@ -48,7 +50,10 @@ func (c counted) KeysAfter(p tree.Path, key string) ([]string, error) {
 
 // Deploy puts a document in force in a transaction. It returns the data that are in force
 // from then on, and the version that it made; isNew is false if that is the last one. d is
-// in force before, and found are its Totals.
+// in force before, and may be nil. found are its Totals.
+//
+// No place changes here: that is the work of Step. The caller declares the indexes of next, which
+// the store builds. Before the first document, store.Declare must have marked the file.
 func (d *Data) Deploy(tx *store.Tx, c versions.DataChange, found Totals, now time.Time) (next *Data, v versions.Version, isNew bool, err error) {
 	if c.IfHash != "" && c.IfHash != d.Hash() {
 		return d, v, false, ErrChanged
@@ -70,6 +75,8 @@ func (d *Data) enforce(tx *store.Tx, document *derive.Document, found Totals) (*
 	return next, next.save(tx)
 }
 
+// next returns the data of another document, with the states that go on. It stores nothing, so
+// previews use it, too.
 func (d *Data) next(document *derive.Document) *Data {
 	if d == nil {
 		return newData(document, stored{}, nil)

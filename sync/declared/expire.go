@@ -29,6 +29,11 @@ func (d *Data) Expires() bool {
 // and when the next ones are due, in milliseconds since 1970; 0: never. It deletes their timers.
 // Of a node from which too much follows it removes a part. That node's time becomes now, so its
 // other parts go after the nodes that are due already.
+//
+// Timers of definitions that are gone or not in force are deleted when they are due, and their
+// nodes stay: such a definition gets another number and new timers when it is in force again. So
+// a row that means nothing cannot be in front of the others for ever. The caller makes the update
+// in the same transaction.
 func (d *Data) Expire(tx *store.Tx, now time.Time) (f *Follows, next int64, err error) {
 	rows := store.Kept(tx)
 	timers, err := rows.Timers(MaxExpired + 1)
@@ -90,7 +95,8 @@ type expiry struct {
 
 // expired derives from the removal of nodes, of the first ones if more would follow than
 // a commit may change, or of a part of the first one.
-// Their number is doubled until it is too large, so that little is derived in vain.
+// Their number is doubled until it is too large, so that little is derived in vain. Each try
+// derives from all of them again, so to add one at a time would take quadratic time.
 func (d *Data) expired(tx *store.Tx, now time.Time, timers []kept.Timer) (x expiry, err error) {
 	for x.nodes < len(timers) && (x.follows == nil || len(x.follows.Derived) <= maxTogether/2) {
 		next := min(max(2*x.nodes, 1), len(timers))
@@ -120,13 +126,16 @@ func (d *Data) expiredTogether(tx *store.Tx, now time.Time, timers []kept.Timer)
 	return d.removed(tx, now, writes)
 }
 
-// removed derives from removals.
+// removed derives from removals. As for an administrator, places that other definitions keep stay
+// as they are, where a client would be refused. Most has it bounded as a write of a client.
 func (d *Data) removed(tx *store.Tx, now time.Time, writes []tree.ResolvedWrite) (*Follows, error) {
 	return d.derive(Write{Tx: tx, Now: now}, derive.Change{Writes: writes, Admin: true, Skip: d.skips, Most: maxTogether})
 }
 
-// removals returns writes that remove nodes which are there and whose definition is in force. None
-// is inside of another.
+// removals returns writes that remove nodes which are there and whose definition is in force.
+// None is inside of another, since the targets of one update are disjoint. Paths in order have a
+// node in front of those below it, so the last write is the only one that can contain the next
+// path.
 func (d *Data) removals(tx *store.Tx, timers []kept.Timer) (writes []tree.ResolvedWrite, err error) {
 	inForce := make(map[kept.ID]bool)
 	for _, def := range d.document.Definitions() {

@@ -37,7 +37,8 @@ type LastUse struct {
 // UnusedAfter is how long an index is not read that is marked as unused.
 const UnusedAfter = 30 * 24 * time.Hour
 
-// lastUseOf returns the use of an index of a database with some data.
+// lastUseOf returns the use of an index of a database with some data. An index is unused only if
+// its use is known for all of UnusedAfter: one that was declared yesterday is not.
 func lastUseOf(d *Data, tx *store.Tx, ix store.Index, now time.Time) LastUse {
 	u := tx.Indexes().Use(ix)
 	last, since := u.Last.Load(), u.Since.Load()
@@ -45,8 +46,9 @@ func lastUseOf(d *Data, tx *store.Tx, ix store.Index, now time.Time) LastUse {
 	return LastUse{last, since, known && !d.bounds(ix)}
 }
 
-// AllIndexes returns the indexes that are kept, and those that a definition has switched off. Some
-// are declared by the rules.
+// AllIndexes returns the indexes that are kept, and those that a definition has switched off.
+// Some are declared by the rules. All of them together count MaxEntries entries at most, as any
+// number of indexes may be declared: the last ones of many show none, and MoreEntries.
 func (d *Data) AllIndexes(tx *store.Tx, byRules []store.Index, now time.Time) ([]IndexStatus, error) {
 	list := []IndexStatus{}
 	for _, ix := range d.offIndexes() {

@@ -11,7 +11,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kept"
 )
 
-// maxTried bounds the nodes that are looked at to find one part of a node.
+// maxTried bounds the nodes that are looked at to find one part of a node. Nodes that cannot be
+// removed, since others keep them, may be any number; the timer remembers how far the search is
+// (kept.Timer.At).
 const maxTried = 8 * maxTogether
 
 // part derives from the removal of a part of a node that is due, from which too much follows for one
@@ -67,7 +69,8 @@ type parting struct {
 	at      tree.Path            // the last one that was
 }
 
-// below finds nodes below p, in the order of paths, from the one on that from leads to.
+// below finds nodes below p, in the order of paths, from the one on that from leads to. That is
+// relative to p; the root is the beginning.
 func (x *parting) below(p, from tree.Path) error {
 	key, rest, _ := from.Cut()
 	if key != "" {

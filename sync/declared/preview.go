@@ -55,6 +55,10 @@ func (d *Data) Preview(ctx context.Context, tx *store.Tx, document *derive.Docum
 
 // Totals are what counts and sums would find at their places, by the names of the definitions. Verifying
 // cannot know that, as it looks at some nodes at a time. Of all definitions they say which are small.
+//
+// They are found on a snapshot before the transaction that uses them, since it takes as long as a
+// preview. A write in between may make them stale: then a value that it put at a place of a count
+// is replaced, or a conflict that it has mended fails the definition, which can be resumed.
 type Totals map[string]Preview
 
 // Totals returns what the new counts and sums of a document would find, and which definitions are small.
@@ -93,8 +97,9 @@ func (d *Data) totals(ctx context.Context, tx *store.Tx, of func(*derive.Definit
 	return found, nil
 }
 
-// smallKeys is how many keys the walk of a small definition reads, of its sources, of its places and of
-// its lists.
+// smallKeys is how many keys the walk of a small definition reads, of its sources, of its places
+// and of its lists. A deploy asks it of each definition that is new or changed: to find out takes
+// no longer.
 const smallKeys = 512
 
 // isSmall reports whether a definition has little to look at.
@@ -114,8 +119,9 @@ func isSmall(tx *store.Tx, def *derive.Definition) (bool, error) {
 	return err == nil && !more, err
 }
 
-// settle notes what verifying will find, if that is known: places that hold already what follows, as those
-// that clients have kept until then, are no conflicts.
+// settle notes what verifying will find, if that is known: places that hold already what follows,
+// as those that clients have kept until then, are no conflicts. If more nodes or places were
+// found than a preview looks at, the definition is verified as if nothing were known.
 func (s *state) settle(def *derive.Definition, found Totals) {
 	p, known := found[def.Name]
 	if known {
@@ -136,7 +142,8 @@ func (d *Data) has(next *Data, def *derive.Definition) bool {
 	return stateOf(d, def.Name).Text == next.byName[def.Name].Text
 }
 
-// A previewer looks at what one definition would find.
+// A previewer looks at what one definition would find. Its Data is that of the new document, and
+// is thrown away. Of a checker it uses the walks, and reports nothing.
 type previewer struct {
 	checker
 	found Preview
@@ -205,6 +212,7 @@ func (p *previewer) lookAtIndex() error {
 	return err
 }
 
+// errEnough ends a walk. It does not leave this file.
 var errEnough = errors.New("as many as a preview looks at")
 
 // some is all for at most MaxPreviewed nodes or places.
@@ -223,7 +231,8 @@ func (p *previewer) some(places bool, f func([]tree.Path) error) error {
 	return err
 }
 
-// contradicts notes a place that holds something else than follows.
+// contradicts notes a place that holds something else than follows: a conflict, or a place that
+// building would replace without asking.
 func (p *previewer) contradicts(format string, args ...any) {
 	if p.def.Replace || p.states[p.def].verified() {
 		p.found.Removes++
@@ -265,6 +274,8 @@ func (p *previewer) lookAtMap() error {
 	})
 }
 
+// lookAtPlace looks at what one source node says. sources has the places of the nodes before it:
+// one that several have is written once, or is a conflict.
 func (p *previewer) lookAtPlace(sources map[uint64]uint64, seed maphash.Seed, o derive.Outcome) error {
 	p.found.Nodes++
 	place, value := maphash.String(seed, o.Place.Clean()), maphash.String(seed, o.Value.Text())
@@ -329,6 +340,7 @@ func (p *previewer) lookAtTotals() error {
 	})
 }
 
+// totalBytes is about what a count or sum takes: its path, and a number of two digits.
 func totalBytes(place tree.Path) int64 { return int64(len(place.Clean())) + 2 }
 
 func (p *previewer) lookAtLists() error {

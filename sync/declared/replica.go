@@ -13,8 +13,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kept"
 )
 
-// Changes are what became of the states, for a replica. A state in Anew has a number that the definition
-// did not have before: all rows with that number came since.
+// Changes are what became of the states, for a replica. A state in Anew has a number that the
+// definition did not have before: all rows with that number came since. One in States has the
+// number of before. The other members replace those of the replica. It is the JSON of
+// entry.States in the log.
 type changes struct {
 	NextID  kept.ID   `json:"nextId"`
 	Anew    []state   `json:"anew,omitempty"`
@@ -51,7 +53,9 @@ func withoutStrays(tx *store.Tx, s *stored) error {
 	return err
 }
 
-// Since returns what Follow needs to make the states of after of those of before, which may be nil.
+// Since returns what Follow needs to make the states of after of those of before, which may be
+// nil. Only states that differ are in it: a step of building changes one, and each step has an
+// entry in the log.
 func Since(before, after *Data) (json.RawMessage, error) {
 	c := changes{NextID: after.stored.NextID, Dropped: after.stored.Dropped, Marks: after.stored.Marks}
 	for _, st := range after.stored.States {
@@ -65,8 +69,9 @@ func Since(before, after *Data) (json.RawMessage, error) {
 	return json.Marshal(c)
 }
 
-// Put puts in force what Deploy did to another store with the same history. How far new definitions are
-// comes with the states. Without these, as in logs of earlier versions, their rows do not come either.
+// Put puts in force what Deploy did to another store with the same history. It verifies nothing:
+// that store has. Places that change come as writes. How far new definitions are comes with the
+// states. Without these, as in logs of earlier versions, their rows do not come either.
 // Of a document that this version refuses it is not known which definitions go: all states and indexes stay.
 func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) (*Data, error) {
 	if err := versions.PutData(tx, v, document.Source()); err != nil {
@@ -90,8 +95,14 @@ func (d *Data) Put(tx *store.Tx, v versions.Version, document *derive.Document) 
 	return next, next.save(tx)
 }
 
-// Follow stores states that have changed in another store with the same history. A definition whose
-// rows have not been in the log from its beginning is not taken for one that is built.
+// Follow stores states that have changed in another store with the same history. A definition
+// whose rows have not been in the log from its beginning is not taken for one that is built. Only
+// that it is failed or paused is believed, since then it keeps nothing. Definitions that the
+// replica does not know are left out, unless it refuses the document: then it stores their states
+// for a later version.
+//
+// d is what Load returns for tx. An error that is not of the store means that text is damaged, or
+// that the log is not of this history.
 func Follow(tx *store.Tx, d *Data, text json.RawMessage) (*Data, error) {
 	var c changes
 	if err := json.Unmarshal(text, &c); err != nil {

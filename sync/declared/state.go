@@ -18,6 +18,14 @@ type Phase string
 // counts and sums before. From the beginning it is in force for what is
 // written, but counts, sums, lists and shared places only for the nodes that building has
 // come to: so each node counts once.
+//
+//	map          verifying, building, clearing (to be replaced, built once more, or shared), ready
+//	count, sum   verifying, clearing (to be replaced, or built once more), building, ready
+//	keep, expire building, ready
+//	index        ready: the store builds it, and its status asks the store
+//
+// Work that finds a contradiction ends as failed. An administrator can pause a definition in any
+// phase. Both are left by beginning again with another number, never by going on.
 const (
 	Verifying Phase = "verifying" // its places are compared with those that follow
 	Clearing  Phase = "clearing"  // its places are removed, of a map those without a source
@@ -29,11 +37,12 @@ const (
 	Refused   Phase = "refused" // in the status: this version of Dogwood refuses the document
 )
 
-// A state is that of one definition.
+// A state is that of one definition. Its JSON is in the file and in the log (changes), so a
+// member may be added and must not be renamed.
 type state struct {
 	Name  string  `json:"name"`
 	Text  string  `json:"text"` // hash of the definition that the state is of
-	ID    kept.ID `json:"id"`
+	ID    kept.ID `json:"id"`   // of its rows; another one each time that it is built anew
 	Phase Phase   `json:"phase"`
 
 	Places bool `json:"places,omitempty"` // verifying has come to places that may have no source
@@ -46,19 +55,19 @@ type state struct {
 	// with another number.
 	Unlogged bool `json:"unlogged,omitempty"`
 
-	At        *string  `json:"at,omitempty"` // where the walk of the phase is; nil: at its beginning
-	Nodes     int64    `json:"nodes,omitempty"`
-	Built     int64    `json:"built,omitempty"` // nodes that building had come to, while it is clearing
-	Conflicts []string `json:"conflicts,omitempty"`
-	Total     int      `json:"conflictsTotal,omitempty"`
-	Taken     bool     `json:"taken,omitempty"` // of a unique map: verifying has found a place of several sources
-	Skipped   []string `json:"skipped,omitempty"`
-	Error     string   `json:"error,omitempty"`
+	At        *string  `json:"at,omitempty"`             // where the walk of the phase is; nil: at its beginning
+	Nodes     int64    `json:"nodes,omitempty"`          // that the walk has come to; while clearing, places
+	Built     int64    `json:"built,omitempty"`          // nodes that building had come to, while it is clearing
+	Conflicts []string `json:"conflicts,omitempty"`      // the first MaxConflicts: "/sizes/g1 holds a value already"
+	Total     int      `json:"conflictsTotal,omitempty"` // with those that are not listed
+	Taken     bool     `json:"taken,omitempty"`          // of a unique map: a place of several sources was found
+	Skipped   []string `json:"skipped,omitempty"`        // the first MaxSkipped that did not match: "/a/b: why"
+	Error     string   `json:"error,omitempty"`          // why it is failed, with advice
 }
 
 // stored are the states as the file has them.
 type stored struct {
-	NextID  kept.ID   `json:"nextId"`
+	NextID  kept.ID   `json:"nextId"`            // the last number that was given; 0: none was
 	States  []state   `json:"states"`            // in the order of the document
 	Dropped []kept.ID `json:"dropped,omitempty"` // whose rows are to be deleted
 	Marks   []kept.ID `json:"marks,omitempty"`   // whose marks are to be deleted
@@ -73,6 +82,9 @@ const (
 	MaxSkipped   = 20
 )
 
+// firstPhase is where a definition begins whose places may hold something that is not its own. A
+// list and expiry have no places: the nodes that they work on belong to clients, so there is
+// nothing to compare.
 func firstPhase(def *derive.Definition) Phase {
 	switch def.Kind {
 	case derive.Map, derive.Count, derive.Sum:
@@ -83,7 +95,9 @@ func firstPhase(def *derive.Definition) Phase {
 	return Building
 }
 
-// again has a definition built anew.
+// again has a definition built anew over places that are its own, or that may be replaced. A
+// count has to begin at 0, so its places are cleared first. A map clears behind building, and
+// only places that got no source: so readers never miss one that stays.
 func (s *state) again(def *derive.Definition) {
 	switch def.Kind {
 	case derive.Count, derive.Sum:
@@ -96,6 +110,8 @@ func (s *state) again(def *derive.Definition) {
 	}
 }
 
+// place returns where the walk of the phase is. The zero Place is its beginning. At is a clean
+// path that was written by moveTo or checked by Follow, so it parses.
 func (s *state) place() derive.Place {
 	if s.At == nil {
 		return derive.Place{}
@@ -113,7 +129,9 @@ func (s *state) moveTo(at derive.Place) {
 // enter begins a phase.
 func (s *state) enter(p Phase) { s.Phase, s.At, s.Nodes, s.Places = p, nil, 0, false }
 
-// contradicted ends the work on a definition that has conflicts.
+// contradicted ends the work on a definition that has conflicts. Building has written nothing
+// yet: all conflicts that end here are found while it is verified. Advice to replace would be
+// wrong if two nodes have one place, since that stays so.
 func (s *state) contradicted() {
 	s.enter(Failed)
 	if s.Taken {
@@ -123,7 +141,8 @@ func (s *state) contradicted() {
 	s.Known, s.Error = false, `places hold something else; mend them and resume, or deploy the definition with "onConflict": "replace"`
 }
 
-// verified reports whether what is at the places of a definition is its own.
+// verified reports whether what is at the places of a definition is its own. Pausing hides the
+// phase in which it was, so Unsure remembers the answer.
 func (s *state) verified() bool { return s.Phase != Failed && s.Phase != Verifying && !s.Unsure }
 
 // skips reports whether a definition is not in force.
@@ -132,7 +151,9 @@ func (d *Data) skips(def *derive.Definition) bool {
 	return p == Failed || p == Paused
 }
 
-// behind is derive.Change.Behind.
+// behind is derive.Change.Behind: whether building comes to a node later. Until it does, an
+// incremental definition leaves the node out, or it would count twice. A map that is clearing has
+// been built, and a count that is clearing has not. asked is false where the answer is final.
 func (d *Data) behind(def *derive.Definition, p tree.Path) (behind, asked bool) {
 	switch st := d.states[def]; st.Phase {
 	case Verifying:
@@ -145,7 +166,8 @@ func (d *Data) behind(def *derive.Definition, p tree.Path) (behind, asked bool) 
 	return false, false
 }
 
-// Working reports whether there is something to be verified or built.
+// Working reports whether there is something to be verified or built, or rows to be deleted:
+// whether Step may be called.
 func (d *Data) Working() bool {
 	if d == nil || d.document.Refused() != nil {
 		return false
@@ -185,7 +207,7 @@ func awaits(d *Data, i int) bool {
 	return false
 }
 
-// A Status says how far a definition is.
+// A Status says how far a definition is. It is the JSON that administrators get (REST §12.7).
 type Status struct {
 	Name  string      `json:"name"`
 	Kind  derive.Kind `json:"kind"`
@@ -210,7 +232,8 @@ type Status struct {
 // MaxEntries is how many entries of an index are counted for its status.
 const MaxEntries = 100_000
 
-// Status returns those of all definitions, in the order of the document.
+// Status returns those of all definitions, in the order of the document. It counts entries of
+// indexes in tx, up to MaxEntries of each, and all else is in memory.
 func (d *Data) Status(tx *store.Tx, now time.Time) (list []Status, err error) {
 	list = []Status{}
 	if d == nil {
@@ -271,8 +294,10 @@ func (s *Status) ofIndex(tx *store.Tx, def *derive.Definition) error {
 	return nil
 }
 
-// WithoutIndex returns the indexes that definitions need, without that which a definition is. One that a
-// bounded list needs, too, stays: without it, each write to the list would have to sort it.
+// WithoutIndex returns the indexes that definitions need, without that which a definition is. One
+// that a bounded list needs, too, stays: without it, each write to the list would have to sort
+// it. To rebuild an index, the caller declares these and then all of them, and the store begins a
+// new one.
 func (d *Data) WithoutIndex(name string) (list []store.Index) {
 	for _, def := range d.document.Definitions() {
 		if def.Name == name && def.Kind == derive.Index && !d.bounds(indexOf(def)) {
@@ -290,7 +315,8 @@ func (d *Data) bounds(ix store.Index) bool {
 }
 
 // Unfinished returns the names of definitions whose places may lack something, and that may be
-// at, above or below p.
+// at, above or below p. Those that are failed or paused are among them. An index is not: queries
+// do not use it before it is complete.
 func (d *Data) Unfinished(p tree.Path) (names []string) {
 	if d == nil || d.ready {
 		return nil
@@ -303,7 +329,8 @@ func (d *Data) Unfinished(p tree.Path) (names []string) {
 	return names
 }
 
-// anew has a definition built again. Its rows get another number, so the old ones mean nothing.
+// anew has a definition built again. Its rows get another number, so the old ones mean nothing. To
+// delete them here instead would take as long as there are rows, in one transaction.
 func (s *stored) anew(i int, def *derive.Definition) {
 	st := &s.States[i]
 	s.Dropped = append(s.Dropped, st.ID)
@@ -316,7 +343,9 @@ func (s *stored) anew(i int, def *derive.Definition) {
 }
 
 // Loaded returns the data after an import to p: what definitions there keep is built again. It
-// returns d if there is none.
+// returns d if there is none. An import puts any number of nodes in place in one commit, too many
+// to derive from. Definitions that are not in force stay so: they are built anew when they are
+// resumed.
 func (d *Data) Loaded(tx *store.Tx, p tree.Path) (*Data, error) {
 	if !d.Meets([]tree.ResolvedWrite{{Target: tree.Target{Path: p}}}) {
 		return d, nil
@@ -338,9 +367,10 @@ const (
 	Rebuild = "rebuild"
 )
 
-// Control pauses a definition, puts it in force again, or builds it anew. ok is false if there
-// is no such definition or verb. A definition that was paused is built anew, since writes
-// have passed it by. found are its TotalsOf.
+// Control pauses a definition, puts it in force again, or builds it anew. ok is false if there is
+// no such definition or verb. A definition that was paused is built anew, since writes have
+// passed it by. found are its TotalsOf. To resume a definition that is in force changes nothing,
+// and ok is true.
 func (d *Data) Control(tx *store.Tx, name, verb string, found Totals) (next *Data, ok bool, err error) {
 	if d == nil || d.byName[name] == nil {
 		return d, false, nil

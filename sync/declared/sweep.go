@@ -11,6 +11,9 @@ import (
 // those: there may be any number of them. Without a sweep they would stay until they are due,
 // which clients choose. The zero Sweep has nothing to look at; it costs about as much as the writes that
 // it follows. It is in memory: after a start, all timers are swept once.
+//
+// It belongs to the committer. Step returns the next Sweep instead of changing this one, so a
+// transaction that fails leaves the sweep where it was. To look at a timer twice is harmless.
 type Sweep struct {
 	paths []tree.Path // below which timers may be without their nodes
 	id    kept.ID     // of the definition whose timers below the first path are looked at; 0: none yet
@@ -20,7 +23,8 @@ type Sweep struct {
 // maxSwept is how many paths a sweep keeps. Of more, it looks at everything.
 const maxSwept = 1_000
 
-// Add has timers below paths looked at.
+// Add has timers below paths looked at. A path below the last one is left out, unless that is the
+// first: the sweep may have passed the new path there already.
 func (s *Sweep) Add(paths ...tree.Path) {
 	for _, p := range paths {
 		switch n := len(s.paths); {
@@ -36,7 +40,10 @@ func (s *Sweep) Add(paths ...tree.Path) {
 // Some reports whether there is something to look at.
 func (s *Sweep) Some() bool { return len(s.paths) > 0 }
 
-// Step looks at some timers. It returns the sweep that goes on from there, and whether it has deleted any.
+// Step looks at some timers. It returns the sweep that goes on from there, and whether it has
+// deleted any. A definition without timers below a path counts as a timer, so that many
+// definitions and paths do not make a step longer. It asks for each whether its node is there,
+// since a node may have come again meanwhile, with a time of its own.
 func (s Sweep) Step(tx *store.Tx, d *Data, timers int) (left Sweep, changed bool, err error) {
 	rows := store.Kept(tx)
 	for timers > 0 && s.Some() {

@@ -1,5 +1,6 @@
 // Package query reads the query objects of the realtime protocol, and the filters that they
-// have in common with REST.
+// have in common with REST. All that it reads comes from clients: errors are for them, and wrap
+// fault.ErrQuery, but for those of Filter.
 package query
 
 import (
@@ -13,7 +14,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Parse reads the query object of a listen or get (protocol §5.2).
+// Parse reads the query object of a listen or get (protocol §5.2). No text is the query that
+// shows all children: the zero Query. Members that it does not know mean nothing.
+//
+// The order comes first, since it says what a bound may be, and the limit after the bounds.
 func Parse(raw string) (tree.Query, error) {
 	var q tree.Query
 	if raw == "" {
@@ -38,7 +42,8 @@ func Parse(raw string) (tree.Query, error) {
 	return q, setFilter(&q, o)
 }
 
-// setFilter reads w and wm: a filter, and how many children one read may look at.
+// setFilter reads w and wm: a filter, and how many children one read may look at. Both are an
+// extension ("q" in the hello); wm alone means nothing.
 func setFilter(q *tree.Query, o gjson.Result) (err error) {
 	w, most := o.Get("w"), o.Get("wm")
 	if !w.Exists() {
@@ -59,8 +64,9 @@ func setFilter(q *tree.Query, o gjson.Result) (err error) {
 // MaxLooks is the most children that a read with a filter may ask to look at.
 const MaxLooks = expression.MaxLooks
 
-// Filter compiles a filter that may look at so many children, 0 for the usual number. The
-// error has the place and the text of a mistake.
+// Filter compiles a filter that may look at so many children, 0 for the usual number. The error
+// has the place and the text of a mistake: "3: …", a byte that counts from 1. It does not wrap
+// fault.ErrQuery, since REST says it in its own words.
 func Filter(text string, looks int) (tree.Filter, error) {
 	f, err := expression.NewFilter(text, looks)
 	if err != nil {
@@ -77,16 +83,18 @@ func Size(q tree.Query) int {
 	return 0
 }
 
-// MaxFilters bounds about how much memory the filters of a batch take, each of them once.
+// MaxFilters bounds about how much memory the filters of a batch take, each of them once. A
+// compiled filter may be far larger than its text, so the size of a request does not bound them.
 const MaxFilters = 8 << 20
 
-// Filters are those of a batch.
+// Filters are those of a batch. The zero Filters has none. One goroutine may use it.
 type Filters struct {
-	texts map[string]bool
-	Size  int // about how much memory they take
+	texts map[string]bool // canonical; equal ones share what is compiled
+	Size  int             // about how much memory they take
 }
 
-// Add adds the filter of a query, if there is one and there is room for it.
+// Add adds the filter of a query, if there is one and there is room for it. After an error the
+// batch is to be refused as a whole: Size is beyond the bound then.
 func (f *Filters) Add(q tree.Query) error {
 	if q.Filter == nil || f.texts[q.Filter.Text()] {
 		return nil
@@ -101,6 +109,8 @@ func (f *Filters) Add(q tree.Query) error {
 	return nil
 }
 
+// setOrder reads i. A child path becomes its clean form, by which indexes are found. Without i,
+// OrderBy stays "", which is .priority.
 func setOrder(q *tree.Query, i gjson.Result) error {
 	switch name := i.String(); {
 	case i.IsArray():
@@ -184,6 +194,8 @@ func scalar(v gjson.Result) (tree.Node, error) {
 	return n.Value(), nil
 }
 
+// setLimit reads l and vf. Without vf, a range that has a start keeps its first children, so
+// q.Start has to be read before. Without l, vf means nothing.
 func setLimit(q *tree.Query, o gjson.Result) error {
 	l := o.Get("l")
 	if !l.Exists() || l.Type == gjson.Null {

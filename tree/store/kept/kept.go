@@ -2,6 +2,10 @@
 // how many source nodes of a map share a place, which places have a source while a map is
 // built, and when nodes expire. They are the store's half of package derive,
 // and know nothing of documents: a definition is a number here.
+//
+// storage §5.6 describes the rows. A caller changes them in the transaction of the write that they
+// follow from. Every change is noted for the log, since a replica cannot derive it: times
+// depend on the clock, and marks on when a place was built.
 package kept
 
 import (
@@ -15,8 +19,9 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// An ID is the number of a definition. It is never given again, so rows of one that was taken
-// out mean nothing to a later one of the same name.
+// An ID is the number of a definition. It is never given again, so rows of one that was taken out
+// mean nothing to a later one of the same name. 0 is the number of none. Package declared gives
+// them.
 type ID uint32
 
 // Keys of bucket e begin with one of these.
@@ -27,10 +32,12 @@ const (
 	due    = 'd' // time, definition, path → where its removal in parts has come to, 1 for nowhere
 )
 
-// kinds are all of them.
+// kinds are those whose keys go on with the definition. Keys of due go on with the time, so that
+// timers are in the order in which nodes expire: such a row is found and deleted by its timer row.
 var kinds = []byte{shared, marked, timer}
 
-// Rows are those of a transaction.
+// Rows are those of a transaction, and are valid as long as it is. A transaction that reads may
+// use them, too, but not change them.
 type Rows struct {
 	entries kv.Entries
 	note    func(*entry.Kept) // gets each change, for the log; nil: nothing does
@@ -40,7 +47,7 @@ type Rows struct {
 func Of(e kv.Entries, note func(*entry.Kept)) Rows { return Rows{e, note} }
 
 // Do makes a change that was noted of another store. The same changes in the same order make the same
-// rows.
+// rows. KeptUnmark and KeptForget say how many rows go and not which: they are the first ones.
 func (r Rows) Do(k *entry.Kept) error {
 	id := ID(k.Definition)
 	var err error
@@ -66,13 +73,14 @@ func (r Rows) noted(kind string, id ID, p tree.Path, n int64, at tree.Path) {
 	}
 }
 
+// keyOf returns the key of a row: "m", the definition in 4 bytes, "users/ann/groups/g1".
 func keyOf(kind byte, id ID, rest string) []byte {
 	k := make([]byte, 0, 5+len(rest))
 	k = binary.BigEndian.AppendUint32(append(k, kind), uint32(id))
 	return append(k, rest...)
 }
 
-// Sources returns how many source nodes of a definition share a place.
+// Sources returns how many source nodes of a definition share a place, 0 without a row.
 func (r Rows) Sources(id ID, place tree.Path) (int, error) {
 	v, err := r.entries.Get(kv.Declared, keyOf(shared, id, place.Clean()))
 	if err != nil || v == nil {
@@ -95,7 +103,8 @@ func (r Rows) SetSources(id ID, place tree.Path, n int) error {
 	return r.entries.Put(kv.Declared, k, binary.AppendUvarint(nil, uint64(n)))
 }
 
-// none is a value that has no path. No path is like it.
+// none is a value that has no path. No path is like it, since keys have no control characters.
+// Versions before there were paths in values wrote this byte, so their rows can be read.
 const none = "\x01"
 
 // valueOf returns the value that has a path, or none of the root.
@@ -147,7 +156,9 @@ func (t Timer) dueKey() []byte {
 	return append(binary.BigEndian.AppendUint32(k, uint32(t.ID)), t.Path.Clean()...)
 }
 
-// SetTimer stores when a node expires, and reports whether that is new.
+// SetTimer stores when a node expires, and reports whether that is new. It keeps both rows of the
+// timer alike: by the node, to find the time that a new one replaces, and by the time. A Due of 0
+// deletes both. A time that stays as it is costs no write and no record in the log.
 func (r Rows) SetTimer(t Timer) (changed bool, err error) {
 	k := keyOf(timer, t.ID, t.Path.Clean())
 	v, err := r.entries.Get(kv.Declared, k)
@@ -176,7 +187,8 @@ func (r Rows) SetTimer(t Timer) (changed bool, err error) {
 	return true, r.entries.Put(kv.Declared, t.dueKey(), valueOf(t.At))
 }
 
-// Timer returns that of a node. Its time is 0 if there is none.
+// Timer returns that of a node. Its time is 0 if there is none. It has no At: only Timers reads
+// that.
 func (r Rows) Timer(id ID, p tree.Path) (t Timer, err error) {
 	t = Timer{ID: id, Path: p}
 	v, err := r.entries.Get(kv.Declared, keyOf(timer, id, p.Clean()))
@@ -186,7 +198,8 @@ func (r Rows) Timer(id ID, p tree.Path) (t Timer, err error) {
 	return t, err
 }
 
-// Timers returns the first timers, in the order of their times.
+// Timers returns the first timers, in the order of their times, of all definitions. A timer may
+// be of one that is not in force any more, and its node may be gone.
 func (r Rows) Timers(most int) (list []Timer, err error) {
 	c := r.entries.Cursor(kv.Declared)
 	for k, v := c.Seek([]byte{due}); len(k) >= 13 && k[0] == due && len(list) < most; k, v = c.Next() {
@@ -204,7 +217,7 @@ func (r Rows) Timers(most int) (list []Timer, err error) {
 }
 
 // Below returns the first timers of a definition below a path and behind another one, in the order of
-// the bytes of paths. Root is behind none.
+// the bytes of paths. Root is behind none. The timer of the path itself is not among them.
 func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err error) {
 	prefix := keyOf(timer, id, "")
 	if !p.IsRoot() {
@@ -226,7 +239,7 @@ func (r Rows) Below(id ID, p, after tree.Path, most int) (list []Timer, err erro
 }
 
 // Drop deletes rows of a definition, at most a number of them. It returns how many: there may be more if
-// these are as many as that.
+// these are as many as that. A timer counts as one, though it has two rows.
 func (r Rows) Drop(id ID, rows int) (deleted int, err error) {
 	r.noted(entry.KeptForget, id, tree.Root, int64(rows), tree.Root)
 	return r.drop(kinds, id, rows)
@@ -238,6 +251,8 @@ func (r Rows) Unmark(id ID, rows int) (deleted int, err error) {
 	return r.drop([]byte{marked}, id, rows)
 }
 
+// drop deletes the first rows of some kinds. It collects the keys of a kind before it deletes
+// them, since a cursor is lost at each write.
 func (r Rows) drop(kinds []byte, id ID, rows int) (deleted int, err error) {
 	r.note = nil // how many it was is noted
 	for _, kind := range kinds {
@@ -296,7 +311,9 @@ func (r Rows) IDs() (list []ID, err error) {
 	return list, c.Err()
 }
 
-// Check reports rows that cannot be read, and timers that are not in both orders.
+// Check reports rows that cannot be read, and timers that are not in both orders. These it
+// counts, in one walk without memory: it finds a row that lacks its other one, unless there is
+// one too many elsewhere.
 func (r Rows) Check(report func(format string, args ...any)) {
 	timers := 0
 	c := r.entries.Cursor(kv.Declared)
