@@ -56,6 +56,9 @@ func TestLint(t *testing.T) {
 
 		{`{"a": {".read": "query.orderByChild == 'x'"}}`, []string{"1:28 missing-index /a/.read"}},
 		{`{"a": {".read": "query.orderByChild == 'x'", ".indexOn": ["x"]}}`, nil},
+		{`{"a": {".read": "query.orderByChild == 'x'", ".indexOn": "/x/"}}`, nil},
+		{`{"a": {".read": "query.orderByChild == 'x/y'", ".indexOn": ["z", "x//y"]}}`, nil},
+		{`{".read": "query.orderByChild == 'x'", ".indexOn": "x"}`, nil},
 		{`{"a": {".read": "query.orderByValue", "$b": {".indexOn": ".value"}}}`, nil},
 
 		{`{"a": {".read": "true || auth != null"}}`, []string{"1:27 always-true /a/.read"}},

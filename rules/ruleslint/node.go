@@ -17,30 +17,37 @@ import (
 // while a Ruleset has rules by path. So the tree is built once more from the
 // document, with the compiled rules put into it.
 type node struct {
-	path     string // "" for the root
-	key      string
-	pos      rules.Pos
-	parent   *node
-	children []*node // the capture among them
-	rules    [3]*rules.Rule
-	indexes  []string  // what .indexOn names
-	limit    rules.Pos // of the value of .limit, zero without one
+	path     string         // "" for the root, else "/rooms/$room"
+	key      string         // "" for the root; a capture as written, "$room"
+	pos      rules.Pos      // of the key in the document; zero for the root
+	parent   *node          // nil for the root
+	children []*node        // in the order of the document, the capture among them
+	rules    [3]*rules.Rule // by rules.Kind; nil where the node has no such rule
+	indexes  []string       // what .indexOn names: paths of children, or ".value"
+	limit    rules.Pos      // of the value of .limit, zero without one
 }
 
-// build makes the nodes of a document that was accepted.
+// build makes the nodes of a document that was accepted: doc must be r's source. The type
+// assertions rely on that, since a Ruleset has no source whose top is not an object with the
+// one member "rules", or whose nodes are not objects.
 func build(doc *jsonc.Doc, r *rules.Ruleset) *node {
 	byPath := make(map[string]*rules.Rule)
 	for rule := range r.Rules() {
 		byPath[rule.Path] = rule
 	}
-	b := builder{doc, byPath}
+	b := builder{doc, byPath, make(map[string][]string)}
+	for _, def := range r.AllIndexes() {
+		path := strings.TrimSuffix(def.Pattern, "/") // that of the root is "/"
+		b.indexes[path] = append(b.indexes[path], def.Order)
+	}
 	top := doc.Root.Value.(*hujson.Object)
 	return b.node(&top.Members[0].Value, nil, "")
 }
 
 type builder struct {
-	doc    *jsonc.Doc
-	byPath map[string]*rules.Rule
+	doc     *jsonc.Doc
+	byPath  map[string]*rules.Rule
+	indexes map[string][]string // by the paths of nodes
 }
 
 func (b *builder) node(v *hujson.Value, parent *node, key string) *node {
@@ -48,12 +55,11 @@ func (b *builder) node(v *hujson.Value, parent *node, key string) *node {
 	if parent != nil {
 		n.path = parent.path + "/" + key
 	}
+	n.indexes = b.indexes[n.path]
 	obj := v.Value.(*hujson.Object)
 	for i := range obj.Members {
 		m := &obj.Members[i]
 		switch name, _ := jsonc.Str(&m.Name); {
-		case name == ".indexOn":
-			n.indexes = texts(&m.Value)
 		case name == ".limit":
 			n.limit.Line, n.limit.Col = b.doc.Pos(m.Value.StartOffset)
 		case strings.HasPrefix(name, "."):
@@ -67,21 +73,6 @@ func (b *builder) node(v *hujson.Value, parent *node, key string) *node {
 		}
 	}
 	return n
-}
-
-// texts returns a text, or those of a list.
-func texts(v *hujson.Value) []string {
-	if s, ok := jsonc.Str(v); ok {
-		return []string{s}
-	}
-	var list []string
-	if a, ok := v.Value.(*hujson.Array); ok {
-		for i := range a.Elements {
-			s, _ := jsonc.Str(&a.Elements[i])
-			list = append(list, strings.Trim(s, "/"))
-		}
-	}
-	return list
 }
 
 func (n *node) isCapture() bool { return strings.HasPrefix(n.key, "$") }
@@ -113,7 +104,8 @@ func (n *node) walk(yield func(*node) bool) bool {
 	return true
 }
 
-// mayHold reports whether a rule can be true as far as its constants tell.
+// mayHold reports whether a rule can be true as far as its constants tell. It errs towards
+// true, alwaysHolds towards false; an absent rule grants nothing, so it is false for both.
 func mayHold(r *rules.Rule) bool {
 	if r == nil {
 		return false

@@ -3,6 +3,11 @@
 //
 // A [Certs] works in the background, one host after the other. A handshake only looks up the
 // certificates in memory: strangers cannot make it ask the authority, which has bounds of its own for that.
+// In contrast, autocert of golang.org/x/crypto gets a certificate while the first client of a
+// host waits.
+//
+// A host goes through: no certificate, or the one from its file; due, at once or after two thirds
+// of its life; obtained and saved, or tried again later. The old one is used meanwhile.
 package certs
 
 import (
@@ -30,9 +35,10 @@ const LetsEncrypt = acme.LetsEncryptURL
 const MaxHosts = 100
 
 // Times of getting a certificate. An authority such as Let's Encrypt lets a host fail five
-// times in an hour.
+// times in an hour. The waits double from firstRetry and then stay at lastRetry: attempts that fail
+// at once are after 0, 2, 6, 14, 30 and 62 minutes, then 122 and so on.
 const (
-	attemptTime = 5 * time.Minute
+	attemptTime = 5 * time.Minute // of one attempt for one host, with all its requests
 	firstRetry  = 2 * time.Minute
 	lastRetry   = time.Hour
 )
@@ -54,31 +60,36 @@ type Options struct {
 }
 
 // Certs are the certificates of a server.
+//
+// One goroutine may call Run or Renew; all else may be called by any number of them at once.
+// hosts never changes after New, so it is read without a lock. No lock is held while the authority
+// is asked, and mu and a host's mu are never held together.
 type Certs struct {
 	o      Options
 	client *acme.Client
-	hosts  []*host
+	hosts  []*host // as in Options, the first one for clients that name none
 
 	registered bool // the authority knows the account; of Renew
 
-	mu     sync.Mutex
+	mu     sync.Mutex                  // guards proofs and tokens, which are empty but for an attempt
 	proofs map[string]*tls.Certificate // by host, for tls-alpn-01
 	tokens map[string]string           // by path, for http-01
 }
 
 // A host is one name and its certificate.
 type host struct {
-	name string
+	name string // as CheckHost returns it
 
-	mu   sync.Mutex
-	cert *tls.Certificate // with its Leaf; nil: there is none yet
+	mu   sync.Mutex       // guards cert
+	cert *tls.Certificate // with its Leaf; nil: there is none yet. It is replaced, never changed
 
-	failures int // since the last success; of Renew
-	retry    time.Time
+	failures int       // since the last success; of Renew
+	retry    time.Time // not before this; zero: nothing was tried; of Renew
 }
 
 // New reads the account and the certificates that are kept, and makes an account key if there
-// is none. It connects to no authority.
+// is none. It connects to no authority, so a server starts while the authority is down. An
+// error means that a name or a file is not as it must be, and the server should not start.
 func New(o Options) (*Certs, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -117,7 +128,8 @@ func New(o Options) (*Certs, error) {
 const maxRequestRetries = 5
 
 // backoff says when a request that failed is sent again: soon, since the usual reason is a
-// number that was used up, and a few times, since renew tries again as a whole.
+// nonce that was used up, and a few times, since renew tries again as a whole. n is 1 at first, so
+// the waits are 200 ms, 400 ms and so on, some 6 s in all. -1 ends the request.
 func backoff(n int, _ *http.Request, _ *http.Response) time.Duration {
 	if n > maxRequestRetries {
 		return -1
@@ -130,7 +142,8 @@ var fullName = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // CheckHost returns a name as it is in certificates, or an error if an authority gives none for
-// it by the proofs of this package.
+// it by the proofs of this package. Only the form is checked, not whether the
+// name leads to this server: the authority finds that out.
 func CheckHost(name string) (string, error) {
 	ascii := strings.ToLower(strings.TrimSuffix(name, "."))
 	switch {
@@ -144,7 +157,10 @@ func CheckHost(name string) (string, error) {
 	return ascii, nil
 }
 
-// TLSConfig returns what a server speaks.
+// TLSConfig returns what a server speaks. It chooses a configuration for each handshake: a client
+// that offers acme-tls/1 and nothing else is the authority and gets a proof, never the certificate.
+// All others never see a proof, which is self-signed. NextProtos of plain is empty, so there is
+// no HTTP/2.
 func (c *Certs) TLSConfig() *tls.Config {
 	plain := &tls.Config{GetCertificate: c.certificate, MinVersion: tls.VersionTLS12}
 	proving := &tls.Config{GetCertificate: c.proof, NextProtos: []string{acme.ALPNProto}, MinVersion: tls.VersionTLS12}
@@ -194,7 +210,7 @@ func (c *Certs) Expiry() map[string]time.Time {
 }
 
 // Run gets certificates and renews them until ctx ends. The server must be reachable meanwhile,
-// since the authority connects to it.
+// since the authority connects to it. Failures are logged and tried again; it never gives up.
 func (c *Certs) Run(ctx context.Context) {
 	for {
 		next := c.Renew(ctx)
@@ -212,7 +228,8 @@ func (c *Certs) Run(ctx context.Context) {
 const lookAgain = 6 * time.Hour
 
 // Renew gets the certificates that are due now, and returns when to call it again. Calls must
-// not overlap.
+// not overlap. Hosts take turns, so a host waits while those before it are tried, for attemptTime
+// each at most. A failure of one does not keep the others back.
 func (c *Certs) Renew(ctx context.Context) (next time.Time) {
 	next = c.o.Now().Add(lookAgain)
 	for _, h := range c.hosts {
@@ -241,7 +258,8 @@ func (h *host) due() (at time.Time) {
 	return at
 }
 
-// renew gets one certificate. A failure leaves the old one in use.
+// renew gets one certificate. A failure leaves the old one in use. The new one is used before it
+// is saved: if the disk is full, the server still has it, and only the next start does not.
 func (c *Certs) renew(ctx context.Context, h *host) {
 	attempt, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -251,7 +269,7 @@ func (c *Certs) renew(ctx context.Context, h *host) {
 		h.mu.Lock()
 		h.cert = cert
 		h.mu.Unlock()
-		h.failures, h.retry = 0, time.Time{}
+		h.failures, h.retry = 0, c.o.Now().Add(lastRetry) // if the clock is ahead, it is due already
 		c.o.Log.InfoContext(ctx, "got a certificate", "host", h.name, "until", cert.Leaf.NotAfter.UTC(), "took", time.Since(began).Round(time.Millisecond))
 		if err := c.save(h.name, cert); err != nil {
 			c.o.Log.ErrorContext(ctx, "a certificate cannot be kept: the next start gets another one", "host", h.name, "err", err)

@@ -23,9 +23,14 @@ import (
 
 // The files: a key for each authority, and for each host its key and its chain, in PEM. They
 // have mode 0600. A file that cannot be read as such is an error and is not replaced: it may be
-// the only copy of something else.
+// the only copy of something else. Files are replaced as a whole, and key and chain are in one,
+// so a crash never leaves a key that does not fit its certificate.
+//
+//	acme/account-5e76d31517ec.pem   the account key
+//	acme/db.example.org.pem         the key, then the chain with the host's certificate first
 
-// accountKey returns the key of the account with the authority.
+// accountKey returns the key of the account with the authority, a new one at the first start. The
+// authority knows an account by its key; if the file is lost, register makes another account.
 func (c *Certs) accountKey() (crypto.Signer, error) {
 	sum := sha256.Sum256([]byte(c.o.Directory)) // each authority has accounts of its own
 	file := filepath.Join(c.o.Dir, fmt.Sprintf("account-%x.pem", sum[:6]))
@@ -53,7 +58,9 @@ func (c *Certs) accountKey() (crypto.Signer, error) {
 
 func (c *Certs) file(name string) string { return filepath.Join(c.o.Dir, name+".pem") }
 
-// load returns the certificate that is kept for a host, nil if there is none that is valid.
+// load returns the certificate that is kept for a host, nil if there is none that is valid. One
+// that has expired or is for another key is replaced by the next success; an error
+// means a file that cannot be read or decoded.
 func (c *Certs) load(name string) (*tls.Certificate, error) {
 	text, err := os.ReadFile(c.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +81,9 @@ func (c *Certs) load(name string) (*tls.Certificate, error) {
 	return cert, nil
 }
 
-// verified returns a certificate with its Leaf, if it is for the host and valid now. Clients
-// decide whether they trust the authority.
+// verified returns a certificate with its Leaf, if it is for the host and has not expired. Clients
+// decide whether they trust the authority. NotBefore is not compared with the clock. The key is
+// compared because the file or the authority may be wrong: no handshake would succeed.
 func (c *Certs) verified(name string, cert *tls.Certificate) (*tls.Certificate, error) {
 	if len(cert.Certificate) == 0 {
 		return nil, errors.New("there is no certificate")
@@ -118,7 +126,8 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// decode reads what encodeKey and save have written.
+// decode reads what encodeKey and save have written: a key, and behind it any number of
+// certificates in DER. An account's file has none.
 func decode(text []byte) (key crypto.Signer, chain [][]byte, err error) {
 	block, rest := pem.Decode(text)
 	if block == nil {

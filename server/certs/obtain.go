@@ -22,7 +22,9 @@ const (
 	proofHTTP = "http-01"
 )
 
-// obtain gets a certificate with a new key.
+// obtain gets a certificate with a new key: the account, an order for the name, a proof for each
+// of its authorizations, then the certificate (RFC 8555, section 7). A key is never used for two
+// certificates, so one that was stolen is of use only as long as its certificate is valid.
 func (c *Certs) obtain(ctx context.Context, name string) (*tls.Certificate, error) {
 	if err := c.register(ctx); err != nil {
 		return nil, fmt.Errorf("account: %w", err)
@@ -55,7 +57,8 @@ func (c *Certs) obtain(ctx context.Context, name string) (*tls.Certificate, erro
 }
 
 // register has the authority know the account. Its terms are accepted: the flag that asks for
-// certificates says so.
+// certificates says so. An account that exists is no error: after a restart that is the usual
+// answer, and the client learns its URL from it.
 func (c *Certs) register(ctx context.Context) error {
 	if c.registered {
 		return nil
@@ -72,7 +75,8 @@ func (c *Certs) register(ctx context.Context) error {
 	return nil
 }
 
-// authorize proves that a host is ours, first by the proof that needs no second port.
+// authorize proves that a host is ours. An authorization that is valid already, from an order not
+// long ago, needs no proof. The proof is answered until the authority has decided.
 func (c *Certs) authorize(ctx context.Context, url, name string) error {
 	authorization, err := c.client.GetAuthorization(ctx, url)
 	if err != nil {
@@ -99,6 +103,8 @@ func (c *Certs) authorize(ctx context.Context, url, name string) error {
 	return nil
 }
 
+// pick returns the challenge to answer, nil if the authority offers none that this server can.
+// Without Options.HTTP it is tls-alpn-01 only: it needs no second port.
 func (c *Certs) pick(all []*acme.Challenge) *acme.Challenge {
 	kinds := []string{proofTLS}
 	if c.o.HTTP { // then port 80 was chosen, perhaps because a proxy has port 443
@@ -112,7 +118,8 @@ func (c *Certs) pick(all []*acme.Challenge) *acme.Challenge {
 	return nil
 }
 
-// answer has a challenge answered until withdraw is called.
+// answer has a challenge answered until withdraw is called. Its caller must call it, or proofs and
+// tokens grow. Both are ready when it returns, before the authority is told to look.
 func (c *Certs) answer(challenge *acme.Challenge, name string) (withdraw func(), err error) {
 	if challenge.Type == proofTLS {
 		cert, err := c.client.TLSALPN01ChallengeCert(challenge.Token, name)
@@ -131,6 +138,7 @@ func (c *Certs) answer(challenge *acme.Challenge, name string) (withdraw func(),
 	return func() { c.set(func() { delete(c.tokens, path) }) }, nil
 }
 
+// set changes proofs or tokens.
 func (c *Certs) set(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +156,9 @@ func (c *Certs) proof(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 }
 
 // Challenges returns the handler for port 80. It answers the authority, and redirects browsers
-// that were given a URL without https. port is that of TLS.
+// that were given a URL without https. port is that of TLS. It redirects to hosts of this server
+// only: the Host header is a text of the client, and could lead anywhere. It refuses
+// writes: a redirect would hide from the client that it sends them in clear text.
 func (c *Certs) Challenges(port string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()

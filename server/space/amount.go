@@ -8,7 +8,8 @@ import (
 )
 
 // An Amount is how much of a disk is to stay free. The zero value is nothing. If it has both
-// fields, the smaller one counts.
+// fields, the smaller one counts; only Auto has both. It is comparable, and a flag of the command
+// line.
 type Amount struct {
 	Bytes   int64
 	Percent float64 // of the size of the disk
@@ -19,6 +20,8 @@ type Amount struct {
 // 100 MiB between two looks. A small disk is not to be filled by what is kept free.
 var Auto = Amount{Bytes: 256 << 20, Percent: 2}
 
+// units are tried in this order. A suffix comes before those that it ends with, so that 5MiB is not
+// read as 5Mi bytes. A letter alone is a power of two.
 var units = []struct {
 	suffix string
 	bytes  float64
@@ -70,7 +73,8 @@ func (a Amount) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d", a.Bytes), nil
 }
 
-// Of returns the bytes that are to stay free on a disk of a size.
+// Of returns the bytes that are to stay free on a disk of a size in bytes: of Auto, 2% of a disk of
+// less than 12.5 GiB and 256 MiB of a larger one.
 func (a Amount) Of(size int64) int64 {
 	part := int64(float64(size) / 100 * a.Percent)
 	switch {

@@ -1,5 +1,9 @@
 // Package space watches how much room the disks of a server have. When one has less than it
 // is to keep, writes stop while the rest goes on: what frees room needs some itself.
+//
+// A Watch looks once a second and keeps the result, a list of Disk values and a
+// *durable.ShortError. Databases ask it before each write that stores something. It frees
+// nothing and stops nothing: it only says what the disks are like.
 package space
 
 import (
@@ -32,36 +36,41 @@ const (
 type Disk struct {
 	Use   string // UseData or UseLog
 	Dir   string
-	Free  int64 // bytes that this process may use
-	Size  int64
+	Free  int64 // bytes that this process may use, without those reserved for root
+	Size  int64 // bytes of the file system
 	Least int64 // bytes that are to be free; 0: none
 	Short bool  // it has less, so writes stop
 
-	missing int64 // bytes until it is not short
+	missing int64 // bytes until it is not short; negative or 0 if it is not
 }
 
 // Options say what to watch.
 type Options struct {
-	Data  string // the directory of the data
-	Log   string // that of the write-ahead log, which may be on a disk of its own
-	Least Amount
-	To    *slog.Logger
+	Data  string       // the directory of the data
+	Log   string       // that of the write-ahead log, which may be on a disk of its own
+	Least Amount       // of each disk; zero: writes never stop, and the disks are only shown
+	To    *slog.Logger // required; it has a line when writes stop and when they go on
 
 	Stat func(dir string) (Stat, error) // nil: the system's
 }
 
 // A Watch knows how much room there is. Looking at a disk may take long, as on a network
-// that does not answer; asking a Watch never does.
+// that does not answer; asking a Watch never does: it loads a pointer. The values that
+// it returns are replaced and never changed, so callers share them and must not modify them.
+//
+// If the disk of the data cannot be looked at, nothing is short and writes go on: a disk that is
+// really full still refuses them by itself.
 type Watch struct {
 	o     Options
-	disks atomic.Pointer[[]Disk]
-	short atomic.Pointer[durable.ShortError]
+	disks atomic.Pointer[[]Disk]             // of the last look
+	short atomic.Pointer[durable.ShortError] // nil: writes go on
 
-	looking sync.Mutex
-	blind   bool // the disks could not be looked at, which was logged
+	looking sync.Mutex // one look at a time; guards blind
+	blind   bool       // the last look failed; the first failure in a row was logged
 }
 
-// New returns a watch that has looked at the disks once.
+// New returns a watch that has looked at the disks once, so a server that starts on a full disk
+// refuses from its first write on. It starts no goroutine; Run is the caller's.
 func New(o Options) *Watch {
 	if o.Stat == nil {
 		o.Stat = stat
@@ -85,7 +94,8 @@ func (w *Watch) Run(stop <-chan struct{}) {
 	}
 }
 
-// Short returns why writes have to stop, nil if they go on.
+// Short returns why writes have to stop, nil if they go on. A database may still take a write if
+// its file has Missing bytes free inside, since it does not grow then.
 func (w *Watch) Short() *durable.ShortError { return w.short.Load() }
 
 // Disks returns what was seen last, that of the data first. A disk that could not be looked at
@@ -97,7 +107,8 @@ func (w *Watch) Disks() []Disk {
 	return nil
 }
 
-// Look looks at the disks now.
+// Look looks at the disks now. It may take as long as the file system does; calls wait for each
+// other.
 func (w *Watch) Look() {
 	w.looking.Lock()
 	defer w.looking.Unlock()
@@ -116,6 +127,8 @@ func (w *Watch) Look() {
 	w.judge(seen)
 }
 
+// disk returns what a look has found. A disk that was short at the last look has to have more than
+// Least before it is not, see againPart.
 func (w *Watch) disk(use, dir string, s Stat) Disk {
 	d := Disk{Use: use, Dir: dir, Free: s.Free, Size: s.Size, Least: w.o.Least.Of(s.Size)}
 	enough := d.Least
@@ -135,11 +148,12 @@ func (w *Watch) wasShort(use string) bool {
 	return false
 }
 
-// judge lets writes stop or go on.
+// judge lets writes stop or go on. If both disks are short, that of the log is the reason: then no
+// write may go on. It logs only when writes stop or go on, and not each second.
 func (w *Watch) judge(seen []Disk) {
 	var now *durable.ShortError
 	for _, d := range seen {
-		if !d.Short || now != nil {
+		if !d.Short {
 			continue
 		}
 		now = &durable.ShortError{Dir: d.Dir, Free: d.Free, Least: d.Least, Missing: d.missing}

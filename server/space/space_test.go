@@ -82,6 +82,18 @@ func TestDiskOfTheLog(t *testing.T) {
 	}
 }
 
+// TestBothDisks: what is free in the files of databases does not count if the disk of the log is
+// short, too.
+func TestBothDisks(t *testing.T) {
+	short := Stat{Free: 5 * mib, Size: 1 << 30}
+	data, log := short, short
+	data.Device, log.Device = 1, 2
+	w := New(Options{Data: "data", Log: "log", Least: Amount{Bytes: 256 * mib}, To: slog.New(slog.DiscardHandler), Stat: disks{"data": data, "log": log}.stat})
+	if err := w.Short(); err == nil || err.Dir != "log" || err.Missing != math.MaxInt64 {
+		t.Errorf("short is %+v", err)
+	}
+}
+
 // TestBlind: a disk that cannot be looked at stops nothing, and the log says so once.
 func TestBlind(t *testing.T) {
 	var log bytes.Buffer

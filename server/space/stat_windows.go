@@ -6,6 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// stat has no device: a log on a disk of its own is taken to be on that of the data, and is not
+// looked at. GetDiskFreeSpaceEx returns what this user may use, with quotas.
 func stat(dir string) (s Stat, err error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
