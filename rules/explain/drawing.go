@@ -17,7 +17,12 @@ import (
 // It has the values that a trace noted, by their place in the source. A value
 // is left out where the source says it already, and long ones are cut in the
 // middle, so the drawing stays readable and bounded however large data and
-// rules are.
+// rules are. Of the rule data.child('n').val() > 3:
+//
+//	data.child('n').val() > 3
+//	^^^^^^^^^^^^^^^^^^^^^^^^^ false
+//	^^^^^^^^^^^^^^^^^^^^^ 2
+//	^^^^^^^^^^^^^^^ /items/a/n 2
 type drawing struct {
 	source string
 	notes  []note
@@ -30,7 +35,8 @@ type note struct {
 	text     string
 }
 
-// add takes the values over that tell something.
+// add takes the values over that tell something, and sorts them by where they begin, longer
+// parts first. Of several values at the same bytes the last one counts. It is called once.
 func (d *drawing) add(values []rules.Value) {
 	seen := make(map[[2]int]int)
 	told := make(map[string]bool)
@@ -132,7 +138,9 @@ func (d *drawing) surplus() int {
 }
 
 // below returns what stands below the line of the source from one byte to
-// another: carets under each part that begins there, and its value.
+// another: carets under each part that begins there, and its value. A part that goes on in the
+// next line has carets up to the end of this one. Below a line that is too long for carets, the
+// parts are quoted instead; two that read the same after shortening are not both shown.
 func (d *drawing) below(from, to int) (out []string) {
 	long := utf8.RuneCountInString(d.source[from:to]) > maxLine
 	said := make(map[string]bool) // parts, as they are cut
@@ -190,7 +198,8 @@ func isObeyed(r rune) bool {
 
 // Escape writes the characters of a text that a terminal would obey, and those that
 // change the order in which it shows others, as JSON may write them: \u009b. It leaves
-// those in keep as they are.
+// those in keep as they are. It is for text of clients, data or rules that a terminal or a log
+// shows: otherwise a key could move the cursor, or hide a part of the line.
 func Escape(s, keep string) string {
 	escaped := func(r rune) bool { return isObeyed(r) && !strings.ContainsRune(keep, r) }
 	if utf8.ValidString(s) && strings.IndexFunc(s, escaped) < 0 {

@@ -10,7 +10,9 @@ import (
 
 // Errors writes what is wrong in a document: for each error the file, the
 // position and the message, and below it the line with a caret, what the message leaves
-// out, and the name that an unknown one resembles.
+// out, and the name that an unknown one resembles. The messages are Firebase's, which clients
+// compare (rules §1.4); so hints are lines of their own. An error is that of w. An error of the
+// document without a line in the source, or with one beyond it, has no excerpt.
 //
 //	database.rules.json:3:15: Unknown variable 'auht'.
 //	    ".read": "auht != null"
@@ -36,7 +38,7 @@ func Errors(w io.Writer, file, source string, errs rules.Errors) error {
 }
 
 // excerpt returns a line with a caret below a column. Of a long line it is the
-// part around the column.
+// part around the column. Columns count characters from 1, as rules.Pos does.
 func excerpt(line string, col int) string {
 	text := []rune(clean(strings.TrimRight(line, "\r")))
 	at := min(max(col-1, 0), len(text))

@@ -11,7 +11,8 @@ import (
 // rule that is not true, which of its conditions. It quotes rules, never data.
 //
 // It is also sent to clients of a development server and to the log, where data
-// must not get. So it has nothing but text of the rules and paths.
+// must not get. So it has nothing but text of the rules and paths: none of Step.Values. The
+// reason of a rule that failed names the kind of a value, as in "not a number", never the value.
 func Brief(q *rules.Request, t *rules.Trace) string {
 	q = q.Of(t.Decision)
 	text := Operation(q) + ": "
@@ -54,7 +55,9 @@ func excess(x *rules.Excess) string {
 }
 
 // culprit returns the source of the first condition of a chain of && that is not
-// true, "" if that is the whole rule.
+// true, "" if that is the whole rule. It goes down the left side first, since the language
+// evaluates from there: a right side was reached only if the left one is true. A || is not
+// opened, as all of its sides are to blame.
 func culprit(s *rules.Step) string {
 	if s.Outcome == rules.True {
 		return ""

@@ -9,7 +9,8 @@ import (
 // A Report is how a request was decided, for programs.
 //
 // Its fields and texts are an interface for programs: they may become more, and
-// do not change their meaning.
+// do not change their meaning. The page of the demo and the JSON of the command line have it.
+// It leaves out no step and cuts no value: a Trace bounds both.
 type Report struct {
 	Operation string       `json:"operation"` // "read /rooms/r1"
 	Allow     bool         `json:"allow"`
@@ -18,7 +19,9 @@ type Report struct {
 	Steps     []StepReport `json:"steps"`
 }
 
-// A StepReport is one rule that was asked.
+// A StepReport is one rule that was asked. Rule is its pattern and Path the node that matched:
+// "/rooms/$room/.read" and "/rooms/r1". Source is the expression as the document has it, to
+// which From and To of its values belong. Captures are those of Path.
 type StepReport struct {
 	Rule     string            `json:"rule"`
 	Line     int               `json:"line"`

@@ -10,7 +10,7 @@ import (
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
-// Options say how much is told.
+// Options say how much is told. The zero Options tell all rules that were asked and no values.
 type Options struct {
 	Values   bool   // what is written, and what sub-expressions evaluated to: both may show data
 	Deciding bool   // of all the rules asked, only the one that decided
@@ -18,7 +18,8 @@ type Options struct {
 	File     string // name of the rules document, for positions; "" leaves it out
 }
 
-// Bounds of a text.
+// Bounds of a text. They hold whatever Options say: a trace has thousands of steps and values,
+// and a text is often made while a write is decided.
 const (
 	maxSteps  = 40 // rules
 	maxValues = 60 // of one rule
@@ -29,7 +30,14 @@ const (
 	maxName   = 60  // bytes of a sub-expression that is quoted
 )
 
-// Text writes how a request was decided, a block of lines.
+// Text writes how a request was decided, a block of lines. The only error is that of w. q must
+// be the request of t, and still valid: its writes are read.
+//
+//	denied  read /rooms/r1  as "bob"
+//	→ false    /rooms/$room/.read   5:18   at /rooms/r1
+//	           root.child('members').child($room).hasChild(auth.uid)
+//
+// The deciding step is always shown, even if it comes after the first maxSteps.
 func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 	q = q.Of(t.Decision)
 	b := &block{o: o, shown: make(map[*rules.Rule]bool)}
@@ -57,7 +65,8 @@ func Text(w io.Writer, q *rules.Request, t *rules.Trace, o Options) error {
 	return err
 }
 
-// A block is a text that grows by lines.
+// A block is a text that grows by lines. line is the only way to add one, so that each is
+// counted and escaped: what is passed to it may come from a client.
 type block struct {
 	o     Options
 	text  strings.Builder
@@ -158,6 +167,7 @@ func (b *block) step(s *rules.Step, decided bool) {
 		}
 		return
 	}
+	// Without values the source is drawn once: a rule may be asked for each path of an update.
 	if _, literal := s.Rule.Expr.(*lang.Literal); !literal && (b.o.Values || !b.shown[s.Rule]) {
 		b.source(s)
 		b.shown[s.Rule] = true

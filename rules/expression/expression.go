@@ -3,7 +3,12 @@
 // So their value depends on that node alone.
 //
 // Its nouns: an Expression is compiled from a text, Trees are the states of the tree before
-// and after an update, in which an Expression is evaluated.
+// and after an update, in which an Expression is evaluated. A Filter is an Expression about the
+// children of a queried node, and a Child the tree in which several filters look at one child.
+//
+// Declared data (package derive) uses Compile and Trees, queries use Filter. Both depend on the
+// value being a function of the node: derived data is recomputed from it, and a listener's
+// filter is asked again about a child only when that child changes.
 package expression
 
 import (
@@ -15,7 +20,8 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// An Expression is compiled. It never changes.
+// An Expression is compiled. It never changes, so any number of goroutines may evaluate it, each
+// in Trees of its own. Only this package makes them; the zero Expression cannot be evaluated.
 type Expression struct {
 	program *eval.Program
 	source  string
@@ -27,7 +33,9 @@ type Expression struct {
 func (x *Expression) String() string { return x.source }
 
 // Compile compiles an expression of any type that can be stored. captures are the
-// captures that it may name, "$room", with the depth of their key in the paths of nodes.
+// captures that it may name, "$room", with the depth of their key in the paths of nodes: of
+// /rooms/$room/members/$uid, $room has depth 1 and $uid 3. A type is checked as far as it is
+// known; val() may still be an object at run time, which Trees.Value reports.
 func Compile(src string, captures map[string]int) (*Expression, *lang.Error) {
 	return compile(lang.Parse, src, lang.Scope{}, captures, func(x lang.Expr, s lang.Scope) *lang.Error {
 		if err := lang.CheckAny(x, s); err != nil {
@@ -48,7 +56,8 @@ func CompileCondition(src string, captures map[string]int) (*Expression, *lang.E
 	return compile(lang.Parse, src, lang.Scope{}, captures, lang.Check)
 }
 
-// compile compiles an expression with the extensions of a scope.
+// compile compiles an expression with the extensions of a scope. outside comes before check, so
+// that the error about auth or now says why it is missing here.
 func compile(parse func(string, lang.Dialect) (lang.Expr, *lang.Error), src string, scope lang.Scope, captures map[string]int, check func(lang.Expr, lang.Scope) *lang.Error) (*Expression, *lang.Error) {
 	x, err := parse(src, lang.Firebase)
 	if err != nil {

@@ -31,18 +31,25 @@ const (
 )
 
 // A Filter is a condition about the children of a node: data is the child, and key is its
-// key. It never changes. It is a [tree.Filter].
+// key. It never changes. It is a [tree.Filter]. An example, of the children of /rooms:
+//
+//	data.child('type').val() == 'public' && data.child('people').val() > 5
+//
+// Anyone may send one, so all of it is bounded: the text and its regular expressions when it is
+// compiled, the look at one child (MaxLook…), the looks of one read, and their sum
+// ([tree.Looks]).
 type Filter struct {
 	x    *Expression
-	text string
-	most int
+	text string // canonical
+	most int    // children that one read may look at; never 0
 }
 
 // filterKey is the variable that has the key of a child, with its depth in the tree that the
 // expression sees.
 var filterKey = map[string]int{"key": 0}
 
-// NewFilter compiles a filter. A read may look at most children; 0 is DefaultLooks.
+// NewFilter compiles a filter. A read may look at most children; 0 is DefaultLooks. The caller
+// checks that most is between 0 and MaxLooks. The offset of an error is in text, in bytes.
 func NewFilter(text string, most int) (*Filter, *lang.Error) {
 	if len(text) > MaxFilter {
 		return nil, &lang.Error{Offset: MaxFilter, Msg: "A filter has at most 4096 bytes."}
@@ -73,13 +80,14 @@ func (f *Filter) Needs() []tree.Need { return f.x.needs }
 // Words returns the words of a text, in lower case.
 func Words(s string) []string { return eval.Words(s) }
 
-// evaluations are what filters were evaluated in, not in use. To make one takes longer than most
+// evaluations are Child values that are not in use. To make one takes longer than most
 // filters do.
 var evaluations = sync.Pool{New: func() any { return new(Child) }}
 
 // Match reports whether the filter matches a child. An expression that fails does not match:
 // what is stored must not be able to make a query fail. Short texts count as spent, too, and so
-// does the filter itself, since a client may write a long filter about them.
+// does the filter itself, since a client may write a long filter about them. err is an error of
+// reading; the outcome means nothing then.
 func (f *Filter) Match(data tree.Reader, parent tree.Path, key string, most int) (matches bool, spent int, err error) {
 	c, own := childOf(data, parent)
 	if own {
@@ -104,7 +112,8 @@ func childOf(data tree.Reader, parent tree.Path) (c *Child, own bool) {
 // A part is an expression that a filter compares with a constant.
 type part struct{ x *Expression }
 
-// Value is that of a [tree.Need]. A filter whose part fails does not match.
+// Value is that of a [tree.Need]. A filter whose part fails does not match, so Empty is the right
+// value of such a part. known is false for a value that is no leaf, such as NaN or an object.
 func (p part) Value(data tree.Reader, parent tree.Path, key string, most int) (n tree.Node, known bool, spent int, err error) {
 	c, own := childOf(data, parent)
 	if own {
@@ -116,6 +125,10 @@ func (p part) Value(data tree.Reader, parent tree.Path, key string, most int) (n
 
 // A Child is a tree whose child several filters look at. None of them reads again the parts that
 // another one has read. One goroutine may use it, until Close; meanwhile the tree must not change.
+//
+// It is a tree.Reader so that it can be passed to Match as the data, with the root as the parent:
+// childOf recognizes it there. Its bounds are those of one filter at a time, see value. After
+// Close it belongs to the pool, and the former owner must not touch it.
 type Child struct {
 	tree.Reader
 	trees Trees
@@ -137,6 +150,11 @@ func (c *Child) Close() {
 }
 
 // value evaluates an expression within the bounds of a filter, and within most.
+//
+// Two kinds of bounds meet here. Those of a look at one child are the same for each read: beyond
+// them the child does not match. most is what the read has left: if it ran out because of that,
+// spent is more than most, and the read fails as a whole. Otherwise a child would match or not
+// depending on how much the children before it took.
 func (c *Child) value(x *Expression, key string, most int) (n tree.Node, fault string, spent int, err error) {
 	if most < len(x.source) {
 		return tree.Empty, "", most + 1, nil
@@ -205,7 +223,8 @@ func sizeOf(x lang.Expr, text string) int {
 	return size
 }
 
-// parseFilter parses a filter within its bounds.
+// parseFilter parses a filter within its bounds. They are checked while parsing: a pattern such as
+// (a{1000}){1000} is short, and large once its repeats are written out.
 func parseFilter(src string, d lang.Dialect) (lang.Expr, *lang.Error) {
 	return lang.ParseWithin(src, d, lang.RegexBounds{
 		Steps: MaxFilterSteps,
@@ -217,17 +236,24 @@ func parseFilter(src string, d lang.Dialect) (lang.Expr, *lang.Error) {
 // filters are the filters that were compiled lately. Clients come back with the same texts.
 var filters compiled
 
+// compiled is a cache of the whole process, for all databases. byText has filters by the text
+// that was sent, parts has parts of filters by their canonical text. They are separate because
+// parts are compiled without the check that a filter is boolean.
 type compiled struct {
-	sync.Mutex
+	sync.Mutex    // guards both
 	byText, parts kept
 }
 
-// kept are expressions by their texts.
+// kept are expressions by their texts. An expression that is forgotten stays valid for the filters
+// that have it; it is only compiled again for the next one.
 type kept struct {
 	by    map[string]*Expression
 	bytes int
 }
 
+// compile returns the filter of a text. The lock is not held while it compiles, which may take
+// long: two goroutines may compile the same text, and the later one replaces the other. Errors
+// are not kept. The text is cloned as a key because it may be a part of a whole request.
 func (c *compiled) compile(text string) (*Expression, *lang.Error) {
 	c.Lock()
 	x := c.byText.by[text]
@@ -250,7 +276,8 @@ func (c *compiled) compile(text string) (*Expression, *lang.Error) {
 	return x, nil
 }
 
-// keep keeps an expression by a text. If there is no room, it forgets all others.
+// keep keeps an expression by a text. If there is no room, it forgets all others: that needs no
+// record of what was used last, and costs one compilation for each text that is still in use.
 func (k *kept) keep(text string, x *Expression) {
 	if k.by == nil || len(k.by) >= maxKept || k.bytes+x.size > MaxCompiled {
 		*k = kept{by: make(map[string]*Expression)}
@@ -263,7 +290,9 @@ func (k *kept) keep(text string, x *Expression) {
 }
 
 // partOfFilter compiles an expression in a filter that was checked. ok is false if that yields
-// nothing that compares.
+// nothing that compares. Its text is the order of the need, by which equal parts of different
+// filters are recognized: the part is then evaluated once for a child. It compiles with the lock
+// held, which does not take long: a part is parsed and checked already.
 func partOfFilter(x lang.Expr) (text string, p part, ok bool) {
 	if x.Type()&storable == 0 {
 		return "", p, false

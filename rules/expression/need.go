@@ -18,6 +18,12 @@ const (
 // needsOf returns what a condition needs: a part of the node, or its key, that compares with a
 // constant, or a word. Of the terms of a conjunction it is that of the one that leaves least; a
 // disjunction needs what one of its terms does.
+//
+// Listeners with filters are found by needs: a write that changes type to 'private' does not
+// look at those whose filter has data.child('type').val() == 'public'. A need is necessary and
+// not sufficient. It may be too wide, never too narrow, or a listener would miss an event. So
+// whatever is not understood here returns nil, which means that nothing is known: then each
+// write to a child asks the filter.
 func needsOf(x lang.Expr) []tree.Need {
 	b, ok := x.(*lang.Binary)
 	if !ok {
@@ -42,7 +48,8 @@ func needsOf(x lang.Expr) []tree.Need {
 	return nil
 }
 
-// mirrored returns the operator that compares as op does with the sides in the other order.
+// mirrored returns the operator that compares as op does with the sides in the other order: 5 < x
+// is x > 5. It relies on lang having Lt, Le, Gt, Ge in that order.
 func mirrored(op lang.Op) lang.Op {
 	switch op {
 	case lang.Lt, lang.Le:
@@ -53,7 +60,8 @@ func mirrored(op lang.Op) lang.Op {
 	return op
 }
 
-// termsOf adds what each term of a conjunction needs. Ranges of one order are one.
+// termsOf adds what each term of a conjunction needs. Ranges of one order are one: x > 3 && x < 9
+// is a range with two ends. nil is in the list for a term that needs nothing known.
 func termsOf(x lang.Expr, list [][]tree.Need) [][]tree.Need {
 	if b, ok := x.(*lang.Binary); ok && b.Op == lang.And {
 		return termsOf(b.Y, termsOf(b.X, list))
@@ -80,9 +88,11 @@ func narrowest(terms [][]tree.Need) (needs []tree.Need) {
 	return needs
 }
 
+// isRange reports whether a need is a range of values, and not a word or a key.
 func isRange(n tree.Need) bool { return n.Word == "" && n.Start.KeyRank != tree.AtKey }
 
-// within returns x, whose range is made narrower by that of y.
+// within returns x, whose range is made narrower by that of y. It may become empty, with its start
+// behind its end: no child matches such a filter.
 func within(x, y tree.Need) tree.Need {
 	if c := tree.CompareValues(x.Start.Value, y.Start.Value); c < 0 || c == 0 && x.Start.KeyRank < y.Start.KeyRank {
 		x.Start = y.Start
@@ -127,6 +137,11 @@ func outermost(b tree.Bound) bool {
 }
 
 // comparedNeed returns what a part needs that an operator compares with a constant.
+//
+// Four kinds of parts: the key with ==, which is the order by key; a value of the node, which is
+// the order by child or value; anything else, which is a Part that is evaluated; and a part
+// whose type cannot be stored, for which the result is nil. The key with < is a Part, too: filters
+// compare it as a text, but the order by key has integers first.
 func comparedNeed(op lang.Op, part lang.Expr, n tree.Node) []tree.Need {
 	need := tree.Need{Order: orderOf(part)}
 	isKey := false
@@ -201,7 +216,8 @@ func constant(x lang.Expr) (n tree.Node, ok bool) {
 	return n, !n.IsEmpty() && len(n.Text()) <= maxNeed
 }
 
-// wordNeed returns what the search for words needs: the first of them.
+// wordNeed returns what the search for words needs: the first of them. A text with all of several
+// words has that one, so it is enough; the filter itself looks for the others.
 func wordNeed(x lang.Expr) []tree.Need {
 	of, ok := methodOf(x, "has", 1)
 	if !ok {
@@ -248,7 +264,8 @@ func orderOf(x lang.Expr) string {
 	}
 }
 
-// partOf returns the path of a part of the node, by child with constants.
+// partOf returns the path of a part of the node, by child with constants: of
+// data.child('a').child('b/c') it is a/b/c. Computed names have no order of queries.
 func partOf(x lang.Expr) (p tree.Path, ok bool) {
 	if v, ok := x.(*lang.Variable); ok {
 		return tree.Root, v.Name == "data"

@@ -25,17 +25,21 @@ type Bounds = snapshot.Bounds
 // The budget of an expression is that of one rule and begins anew with each: so whether it
 // fails depends on nothing but the node. Spent is what all together have used; a caller
 // with much to evaluate bounds it.
+//
+// The zero Trees is ready for Begin. After End they can begin again, and keep their buffers.
+// Expressions of one update share what was read, unless one of them was charged for text.
 type Trees struct {
 	// Most has lower bounds of one expression, which fails beyond them. A tree that is a
 	// snapshot.Sized is not read for a text that is too long.
 	Most Bounds
 
 	e            eval.Evaluation
-	bytes, steps int
-	free         int // bytes of short texts
+	bytes, steps int // that were charged, since Renew
+	free         int // bytes of short texts, which no budget charges; only filters count them
 }
 
-// Begin prepares for an update at disjoint targets.
+// Begin prepares for an update at disjoint targets; nil writes mean that before and after are
+// equal. The caller must not change writes, and the tree must stay as it is, until End.
 func (t *Trees) Begin(before tree.Reader, writes []tree.ResolvedWrite) {
 	t.e.Input = eval.Input{Data: before, Writes: writes}
 	t.e.Begin()
@@ -50,7 +54,8 @@ func (t *Trees) Spent() (bytes, steps int) { return t.bytes, t.steps }
 // Renew forgets what was spent.
 func (t *Trees) Renew() { t.bytes, t.steps, t.free = 0, 0, 0 }
 
-// Err returns the first error of reading. After it the trees are empty.
+// Err returns the first error of reading. After it the trees are empty, so expressions go on and
+// their values mean nothing: the caller asks Err once, before End, and discards them.
 func (t *Trees) Err() error { return t.e.Old.Err }
 
 // Exists reports whether there is a node at p, before or after the update.
@@ -65,6 +70,8 @@ func (t *Trees) Value(x *Expression, p tree.Path, after bool) (n tree.Node, faul
 	t.e.After, t.e.Budget = after, snapshot.Budget{Most: t.Most}
 	v, ok := t.e.Answer(x.program, p)
 	t.free += t.e.Budget.Free()
+	// Text that is remembered is not charged again. Forgetting it makes the next expression pay
+	// in full, so that its outcome does not depend on the expressions before it.
 	if bytes, steps := t.e.Budget.Spent(); bytes > 0 || steps > 0 {
 		t.bytes, t.steps = t.bytes+bytes, t.steps+steps
 		t.e.Forget()

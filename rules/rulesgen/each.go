@@ -13,7 +13,11 @@ import (
 
 // Each yields every write that differs from op in one place: a leaf of its value
 // is another, or a child or a path is missing or too many. There are none for
-// reads. Loops would be 12 kB of program each if the functions below were part of them.
+// reads. They do not depend on the seed. Their number grows with the leaves of the value times
+// the edges, so they are made as they are asked for, and callers stop when their budget is spent.
+// A variation that is not valid, such as one with a key that is too long, is left out.
+//
+// Loops would be 12 kB of program each if the functions below were part of them.
 //
 //go:noinline
 func (v *Varier) Each(op rulestest.Op) iter.Seq[rulestest.Op] {
@@ -81,7 +85,9 @@ func (v *Varier) values(text string) iter.Seq[string] {
 	}
 }
 
-// members yields the objects that differ from one in one of their members.
+// members yields the objects that differ from one in one of their members. It changes one map
+// and puts back what it took, so the texts are encoded before the next change. Keys are sorted:
+// a map has no order, and equal seeds have to give equal operations.
 //
 //go:noinline
 func (v *Varier) members(text string) iter.Seq[string] {
@@ -108,7 +114,8 @@ func (v *Varier) members(text string) iter.Seq[string] {
 	}
 }
 
-// Setups returns writes that change what an operation finds at a path.
+// Setups returns writes that change what an operation finds at a path: by an administrator, so
+// that no rule refuses them. Server values and long texts are left out.
 func (v *Varier) Setups(path tree.Path) []rulestest.Op {
 	var list []rulestest.Op
 	for _, edge := range v.edges {

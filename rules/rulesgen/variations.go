@@ -21,16 +21,20 @@ const maxText = 10_000
 // It belongs to one goroutine. Its values come from the data and from the
 // rules, because random ones would nearly all be refused by the first condition
 // and so compare nothing.
+//
+// Vary, Setup and Split draw from rnd, so what they return depends on the calls before. Each and
+// Setups are systematic and do not.
 type Varier struct {
 	words  *Words
 	rnd    *rand.Rand
 	edges  []string // JSON of values that the rules may take for a special case
 	leaves []string // edges, and the leaves and keys of the data
-	clocks []int64
+	clocks []int64  // milliseconds that a rule may compare now with
 }
 
 // NewVarier returns a varier for rules with these words, tried on this data by
-// these actors.
+// these actors. Around each number of the rules there are the number, one less and one more, and
+// texts of these lengths: a rule such as length <= 80 differs from one with < at 80 only.
 func NewVarier(w *Words, world rulestest.World, actors []rulestest.Actor, seed uint64) *Varier {
 	v := &Varier{words: w, rnd: rand.New(rand.NewPCG(seed, 1))}
 	v.edges = []string{"null", "true", "false", "0", "1", "-1", `""`, `"x"`, `{"x":1}`, `{".sv":"timestamp"}`}
@@ -56,7 +60,8 @@ func NewVarier(w *Words, world rulestest.World, actors []rulestest.Actor, seed u
 	return v
 }
 
-// collect notes the leaves of the data. Large numbers are taken for times.
+// collect notes the leaves of the data, about 1,000 with the edges: more would make the useful
+// ones rare. Numbers above 1e12, milliseconds of 2001 or later, are taken for times.
 func (v *Varier) collect(n tree.Node) {
 	for key, c := range n.Children() {
 		if s := jsonc.Quote(key); len(v.leaves) < 1000 {
@@ -74,8 +79,9 @@ func (v *Varier) collect(n tree.Node) {
 
 func pick[T any](v *Varier, list []T) T { return list[v.rnd.IntN(len(list))] }
 
-// Vary returns an operation that differs from op in one or two things. ok is
-// false if it cannot be done.
+// Vary returns an operation that differs from op in one or two things: the actor, the clock, or
+// what it reads or writes. ok is false if it cannot be done; another call may succeed, since it
+// draws anew. As is emptied with the actor, because it is the name of the former one.
 func (v *Varier) Vary(op rulestest.Op, actors []rulestest.Actor) (_ rulestest.Op, ok bool) {
 	for n := 1 + v.rnd.IntN(2); n > 0; n-- {
 		switch v.rnd.IntN(6) {
@@ -94,7 +100,8 @@ func (v *Varier) Vary(op rulestest.Op, actors []rulestest.Actor) (_ rulestest.Op
 	return op, true
 }
 
-// content changes what an operation reads or writes.
+// content changes what an operation reads or writes. It works on the text of operations and
+// parses the result, so that nothing invalid gets past: only Parse knows what is valid.
 func (v *Varier) content(op rulestest.Op) (rulestest.Op, bool) {
 	t := rulestest.OpText{Kind: op.Kind.String(), Path: tree.Target{Path: op.Path, Priority: op.Priority}.String(), Value: op.Value, Socket: op.Socket}
 	switch op.Kind {
@@ -244,7 +251,8 @@ func (v *Varier) json(text string) string {
 }
 
 // Setup returns a write that changes what an operation finds: the node at a path.
-// It may be one that does not do anything.
+// It may be one that does not do anything. The actor is an administrator, as in Split. ok is false
+// if the draw is of no use, such as a server value.
 func (v *Varier) Setup(world rulestest.World, path tree.Path) (rulestest.Op, bool) {
 	value := "null"
 	if n := world.Root.Get(path); v.rnd.IntN(3) > 0 {
@@ -261,6 +269,10 @@ func (v *Varier) Setup(world rulestest.World, path tree.Path) (rulestest.Op, boo
 // Split divides an update in two: what an administrator does of it before, and
 // the rest. So a rule that demands several writes at once can be asked about one
 // of them.
+//
+// Values of before are resolved as of op.Now: an increment there becomes its sum, so that
+// both parts together have the effect of the whole. Neither part is empty. ok is false if op is
+// no update, has one path, or cannot be resolved in world.
 func (v *Varier) Split(world rulestest.World, op rulestest.Op) (before, rest rulestest.Op, ok bool) {
 	values := object(op.Value)
 	if op.Kind != rulestest.Update || len(values) < 2 {
@@ -293,6 +305,7 @@ func (v *Varier) Split(world rulestest.World, op rulestest.Op) (before, rest rul
 	return before, rest, err1 == nil && err2 == nil && len(left) > 0
 }
 
+// object returns the members of an object, nil of any other value.
 func object(text string) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &m) != nil {

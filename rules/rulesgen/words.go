@@ -1,6 +1,8 @@
 // Package rulesgen makes up operations to ask rules about: around what the rules
-// mention (Words), and around operations that somebody wrote (Variations). Tools
-// look among them for one on which two rulesets differ.
+// mention (Words), and around operations of test files (Varier). Tools
+// look among them for one on which two rulesets differ: rulesdiff between an old and a new
+// document, rulesmutate between a document and one with a mistake put into it. ruleslint looks
+// for one that a stranger may do. Nothing here evaluates a rule.
 package rulesgen
 
 import (
@@ -24,7 +26,7 @@ const (
 // Words are what rulesets mention.
 //
 // They are collected from all rulesets that are compared, so that a literal
-// which only the new rules have is tried, too.
+// which only the new rules have is tried, too. Words never change once they are collected.
 type Words struct {
 	nodes   []string // paths of rules' nodes, with captures, "" for the root
 	texts   []string // string literals
@@ -49,7 +51,9 @@ func NewWords(rulesets ...*rules.Ruleset) *Words {
 	return w
 }
 
-// node adds the node of a rule's path, and those above it.
+// node adds the node of a rule's path, and those above it: "/rooms/$room/.read" adds
+// "/rooms/$room", "/rooms" and "". Writes above a rule are tried, too, since a .validate is asked
+// of them.
 func (w *Words) node(rule string) {
 	node := rule[:strings.LastIndexByte(rule, '/')]
 	for w.nodes = appendNew(w.nodes, node); node != ""; {
@@ -105,8 +109,9 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// Actors returns callers: nobody, somebody, somebody for each claim, and one for
-// each text, which may be a uid.
+// Actors returns callers: a signed-out one, a user, for each claim that user with the claim set to
+// true, and one for each text, which may be a uid. Their number grows with the rules, so callers
+// bound it.
 func (w *Words) Actors() []rulestest.Actor {
 	texts := []string{`null`, `{"uid":"somebody","token":{}}`}
 	for _, claim := range w.claims {
@@ -124,8 +129,9 @@ func (w *Words) Actors() []rulestest.Actor {
 	return list
 }
 
-// Operations returns reads and writes of paths that match a pattern. Who does
-// them is left open.
+// Operations returns reads and writes of paths that match a pattern, such as "/rooms/$room". They
+// have no actor: callers try each with several. There are at most maxPaths paths
+// with maxValues writes and about as many reads each, in an order that does not change.
 func (w *Words) Operations(pattern string, world rulestest.World, now int64) []rulestest.Op {
 	var list []rulestest.Op
 	add := func(t rulestest.OpText) {
@@ -171,6 +177,8 @@ func (w *Words) paths(pattern string, root tree.Node) []tree.Path {
 	return list
 }
 
+// keys returns the keys that a capture below n stands for: a uid of Actors, which may be a new key,
+// the first keys of the data, and texts of the rules, for which the data leave room.
 func (w *Words) keys(n tree.Node) []string {
 	keys := []string{"somebody"}
 	for key := range n.Children() {

@@ -14,9 +14,10 @@ import (
 	"github.com/dogwooddb/dogwood/tree"
 )
 
-// Bounds of what Access asks.
+// Bounds of what FindAccess asks. maxAccessAll is for both callers together: the signed-out
+// one is asked first, so a huge document loses answers about signed-in users first.
 const (
-	maxAccessNode = 400     // operations at one node, by each caller
+	maxAccessNode = 400     // operations for one rule, by each caller
 	maxAccessAll  = 200_000 // decisions in all
 )
 
@@ -30,6 +31,10 @@ type Access struct {
 	Rule     *rules.Rule
 	SignedIn bool // it needs a user, whichever; otherwise clients need not sign in
 	Invalid  bool // of a write: .validate refused every value that was tried
+
+	// A rule has one Access at most. The weaker caller counts: a grant that a signed-out client
+	// has is not reported again for a user, even if it is Invalid and the user's is not. For one
+	// caller, a write that was carried out replaces one that was Invalid.
 }
 
 // Node returns the pattern of the node that the rule is of: "/rooms/$room".
@@ -76,12 +81,16 @@ func FindAccess(ctx context.Context, r *rules.Ruleset) ([]*Access, error) {
 	return list, nil
 }
 
-// strangerUID is the uid of a user who is in no rule and no path.
+// strangerUID is a uid that no rule names and no path has. So
+// auth.uid == $uid is false for it, and a rule that is true asks for no particular user.
 const strangerUID = "stranger-4f1c"
 
-// accessNow is the clock of the operations, in milliseconds.
+// accessNow is the clock of the operations, in milliseconds. It is fixed so that two runs over
+// the same document warn of the same rules.
 const accessNow = 1_700_000_000_000
 
+// An accessFinder collects grants for one call of FindAccess, in one pass for each caller.
+//
 // It decides by asking and not by reading the rules: a grant that is hidden behind
 // functions and negations is found by being granted. The number of questions is bounded
 // for each rule, so a grant may be missed, but none is reported that does not exist.
@@ -91,11 +100,12 @@ type accessFinder struct {
 	words    *rulesgen.Words
 	who      rulestest.Actor
 	signedIn bool
-	left     int
+	left     int                // of maxAccessAll
 	found    map[string]*Access // by path of the rule
 }
 
-// all asks about operations at every node that has a grant.
+// all asks about operations at every node that has a grant. Rules with an answer that the
+// second caller cannot improve are skipped.
 func (a *accessFinder) all() error {
 	for rule := range a.ruleset.Rules() {
 		if rule.Kind == rules.ValidateRule {
@@ -143,6 +153,10 @@ func (a *accessFinder) one(rule *rules.Rule) error {
 }
 
 // ask reports whether the rule granted an operation that was carried out.
+//
+// Decision.Rule is the first .read or .write that was true, and of a denied write the rule that
+// denied it. A grant that a .validate overruled is therefore found in the trace only. The trace
+// is slower and asked for in that case alone.
 func (a *accessFinder) ask(rule *rules.Rule, op *rulestest.Op, q *rules.Request) (bool, error) {
 	d, err := a.ruleset.Check(a.ctx, q)
 	if err != nil {

@@ -16,7 +16,8 @@ var authMembers = []string{"uid", "token", "provider"}
 var tokenMembers = []string{"email", "email_verified", "phone_number"}
 
 // claimName looks at x, the member of of with the given name. Claims can have any name, so the
-// check of types cannot refuse one that is misspelt.
+// check of types cannot refuse one that is misspelt, and it is null and no error (rules §2).
+// It is called for auth.NAME and for auth['NAME'].
 func (l *linter) claimName(r *rules.Rule, x, of lang.Expr, name string) {
 	from, _ := x.Span()
 	switch of.String() {

@@ -10,6 +10,10 @@ import (
 // It must never be wrong, since other warnings rest on it (mayHold, alwaysHolds). So it
 // knows little: literals, operators on them, and contradictions that can be seen without
 // any data.
+//
+// A value that is known is that of a rule as a whole, where a failure denies. Inside an
+// expression a failure is not false: !x fails with x, which is why alwaysFails is asked before
+// a value is negated or decides a ternary.
 func constant(x lang.Expr) (value, known bool) {
 	switch x := x.(type) {
 	case *lang.Literal:
@@ -94,7 +98,9 @@ func alwaysFails(x lang.Expr) bool {
 	return a&c == 0
 }
 
-// cannotFail reports whether evaluating x is never an error.
+// cannotFail reports whether evaluating x is never an error. The members that it knows are
+// claims, whose type is lang.Any: a member of an absent claim is null (rules §2). Everything
+// else, such as a method of a value that may be null, counts as able to fail.
 func cannotFail(x lang.Expr) bool {
 	switch x := x.(type) {
 	case *lang.Literal, *lang.Variable:
@@ -110,7 +116,7 @@ func cannotFail(x lang.Expr) bool {
 func contradicts(x *lang.Binary) bool {
 	parts := operands(x, lang.And, nil)
 	if len(parts) > 64 {
-		return false // pairs are compared
+		return false // pairs are compared, each as trees: this bounds the time
 	}
 	for i, a := range parts {
 		for _, b := range parts[i+1:] {

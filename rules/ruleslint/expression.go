@@ -40,7 +40,10 @@ func (l *linter) expression(n *node, r *rules.Rule) {
 	}
 }
 
-// comparison looks at a comparison. It reports whether it has one value only.
+// comparison looks at a comparison. It reports whether it has one value only: then the rule
+// gets no second warning that it is constant. The cases are in order of how much they explain,
+// and a comparison gets one warning at most. token-text comes last and does not make the
+// comparison constant, because a claim may really be the text 'true'.
 func (l *linter) comparison(n *node, r *rules.Rule, x *lang.Binary) (constant bool) {
 	if x.Op < lang.Eq || x.Op > lang.Ge {
 		return false
@@ -77,7 +80,8 @@ func captureAndNumber(x *lang.Binary) (capture, number string) {
 }
 
 // isObject reports whether an expression can hardly be anything but an object or
-// null: auth, its token, or the value of a node below which there are rules.
+// null: auth, its token, or the value of a node below which there are rules. n is the node of
+// the rule, which data and newData are about; child() leads to nodes that are not looked up.
 func isObject(n *node, x lang.Expr) bool {
 	switch x := x.(type) {
 	case *lang.Variable:
@@ -121,7 +125,8 @@ func (l *linter) call(r *rules.Rule, x *lang.Call) {
 	}
 }
 
-// regex looks for what means something else than in JavaScript.
+// regex looks for what means something else than in JavaScript (rules §5.8). A pattern that is
+// a mistake has been refused by the compiler; these are valid and rarely meant.
 func (l *linter) regex(r *rules.Rule, x *lang.Regex) {
 	from, _ := x.Span()
 	inSet := false

@@ -8,8 +8,14 @@ import (
 // ignores are the codes that comments silence, by line; line 0 is the file. The
 // text is searched line by line, since a comment counts for a line, whatever it
 // stands behind.
+//
+// A comment at the end of a rule's line therefore also counts for the next line, since that
+// one is below it. Two rules on neighbouring lines are told apart by a code only, or by a
+// comment on a line of its own.
 type ignores map[int][]string
 
+// ignoreComment takes the first comment of a line. Words of a reason behind the codes are taken
+// for codes as well, which does no harm: no warning has such a code.
 var ignoreComment = regexp.MustCompile(`(?://|/\*)\s*lint:(file-)?ignore\s+([a-z,\- ]+)`)
 
 // parseIgnores finds the comments that silence warnings.

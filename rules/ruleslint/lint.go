@@ -4,6 +4,10 @@
 // Lint returns Warnings. Each has a code; Codes explains them. A comment
 // "// lint:ignore CODE" on the line of a rule or the line above it silences the
 // warnings of these codes there, "// lint:file-ignore CODE" those of the file.
+//
+// The work is in two passes over the same tree: nodes compares rules with those around them
+// (structure.go), and expression looks inside one rule. null*.go is the one analysis that
+// follows conditions. FindAccess is separate, since it evaluates rules, which takes longer.
 package ruleslint
 
 import (
@@ -16,7 +20,9 @@ import (
 	"github.com/dogwooddb/dogwood/rules/jsonc"
 )
 
-// A Warning is something suspicious at a place of a document.
+// A Warning is something suspicious in a document. Code is one of Codes. Pos is the rule's
+// value, or the part of its expression that the warning is about; the command line prints it,
+// and a comment that silences the warning is found by its line.
 type Warning struct {
 	Code string    `json:"code"`
 	Pos  rules.Pos `json:"-"`
@@ -24,7 +30,9 @@ type Warning struct {
 	Msg  string    `json:"message"`
 }
 
-// Codes says what each code is for, in the order in which they are documented.
+// Codes says what each code is for, in the order in which they are documented. Codes are an
+// interface: documents have them in comments, so a code keeps its name. Lint reports none with
+// the code OpenWrite: that is for warnings made of what FindAccess finds.
 var Codes = []struct{ Code, Text string }{
 	{"open-root", "everybody may read or write the whole database"},
 	{"open-write", "everybody may write something without signing in"},
@@ -47,7 +55,8 @@ var Codes = []struct{ Code, Text string }{
 	{"regex-group", "(?: in a regular expression means the characters themselves"},
 }
 
-// Lint returns the warnings about a document, in its order.
+// Lint returns the warnings about a document, in its order. An error means that the
+// source cannot be parsed, which is not expected: a Ruleset has only source that was parsed.
 func Lint(r *rules.Ruleset) ([]Warning, error) {
 	doc, err := jsonc.Parse(r.Source())
 	if err != nil {
@@ -76,12 +85,17 @@ func Lint(r *rules.Ruleset) ([]Warning, error) {
 // A warning is for a person, so it may be mistaken; a comment in the document
 // silences it. A certain mistake is an error of the compiler and none
 // of these.
+//
+// It belongs to one call of Lint. Nothing in it is shared, and r is only read, so several
+// goroutines may lint the same Ruleset.
 type linter struct {
 	root  *node
 	found []Warning
 }
 
-// warn adds a warning about a rule, at its beginning or at a byte of its source.
+// warn adds a warning about a rule, at its beginning if offset is negative, or at a byte of
+// its source. Offsets are those of lang.Expr.Span: bytes of the expression. Rule.At turns them
+// into a line and column of the document, where the expression is inside a JSON string.
 func (l *linter) warn(code string, r *rules.Rule, offset int, format string, args ...any) {
 	pos := r.Pos
 	if offset >= 0 {

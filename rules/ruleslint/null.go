@@ -8,7 +8,8 @@ import (
 )
 
 // maxNullSteps bounds the work on one rule. Nested alternatives could otherwise
-// take exponential time.
+// take exponential time. A rule beyond it gets a warning instead of an answer, so that it is
+// not taken for one without holes.
 const maxNullSteps = 500_000
 
 // A nullFinder looks for comparisons that a rule rests on and that hold because both
@@ -21,13 +22,21 @@ const maxNullSteps = 500_000
 //
 // It errs on the side of warning: a fact that it cannot follow does not count as known. A
 // comparison is reported only if of neither side it is known that it is not null.
+//
+// visit and implied are the two halves. In auth != null && data.child('owner').val() ==
+// auth.uid, visit reaches the second operand with what implied says of the first: auth, and
+// with it auth.uid, is not null. Guards cannot be matched as text: they also stand behind !,
+// in a branch of a ternary, or in the .write that goes with a .validate.
 type nullFinder struct {
 	names
-	found []*lang.Binary
-	steps int
+	found []*lang.Binary // each once, although visit may get to it several times
+	steps int            // of visit, implied and evaluated; beyond maxNullSteps the result is not used
 }
 
 // nullEqual warns of comparisons in r that null satisfies on both sides.
+//
+// A .validate begins with more facts than a grant. It is asked only of nodes that exist after
+// the write (rules §4), and the write is taken for one that some .write has granted.
 func (l *linter) nullEqual(n *node, r *rules.Rule) {
 	if _, known := constant(r.Expr); known {
 		return
@@ -99,6 +108,9 @@ func grantsAround(n *node) (list []grantAt) {
 
 // visit looks at x where the rule needs it to be want. What given names is not null.
 //
+// If given contradicts itself, as in the Else of true ? a : b, no request gets there and there
+// is nothing to report.
+//
 // The tests of a ternary are looked at twice, with what each branch tells if it has the
 // wanted value. That is what can take exponential time, and why steps are counted.
 func (f *nullFinder) visit(x lang.Expr, want bool, given facts) {
@@ -150,7 +162,9 @@ func (f *nullFinder) visitBinary(x *lang.Binary, want bool, given facts) {
 	f.nested(x.Y, given)
 }
 
-// others returns what is not null if all parts but one are want.
+// others returns what is not null if all parts but one are want. The order of a chain of &&
+// plays no role here: a guard that stands behind the comparison denies the rule just as well.
+// It is quadratic in the parts, and repeated until no part adds a fact; steps bound it.
 func (f *nullFinder) others(parts []lang.Expr, except int, want bool, given facts) facts {
 	for size := -1; size < len(given); { // a part may tell more about one before it
 		size = len(given)
@@ -193,7 +207,9 @@ func (f *nullFinder) compare(x *lang.Binary, given facts) {
 	f.found = append(f.found, x)
 }
 
-// unchanged reports whether x compares what is at a path before and after the write.
+// unchanged reports whether x compares what is at a path before and after the write, as in
+// newData.child('owner').val() == data.child('owner').val(). Null on both sides is meant there:
+// the write does not touch it.
 func (f *nullFinder) unchanged(x *lang.Binary) bool {
 	a, ok1 := f.key(x.X)
 	b, ok2 := f.key(x.Y)
@@ -262,7 +278,8 @@ func mentionsAuth(x lang.Expr) (found bool) {
 	return found
 }
 
-// guard returns the condition that mends an equality: one side must not be null.
+// guard returns the condition that mends an equality: one side must not be null. It takes
+// auth or a claim if there is one, then exists() of a node, and otherwise the left side.
 func guard(x *lang.Binary) string {
 	for _, side := range []lang.Expr{x.X, x.Y} {
 		switch text := side.String(); {

@@ -7,12 +7,16 @@ import (
 	"github.com/dogwooddb/dogwood/rules/lang"
 )
 
-// facts are the keys (names.key) of what is not null. nil is no set. They don't change
+// facts are the keys (names.key) of what is not null. They don't change
 // after they were made. They are few, so copying them is cheaper than to share and undo.
+//
+// nil is what implied returns after too many steps. It can be read, and stand on the right of
+// or. On the left it works only with an empty set, which holds: steps never fall, so all that
+// implied returns after that is nil, too.
 type facts map[string]bool
 
 // impossible is the key that facts have if they contradict each other: no request
-// gets there.
+// gets there. It is not the key of a value: those begin with auth, query, old or new.
 const impossible = "impossible"
 
 func (f facts) contradictory() bool { return f[impossible] }
@@ -29,7 +33,8 @@ func (f facts) or(g facts) facts {
 	return both
 }
 
-// and returns what both say.
+// and returns what both say: what holds whichever of two alternatives is taken. One that is
+// impossible is never taken, so the other decides alone.
 func (f facts) and(g facts) facts {
 	switch {
 	case f.contradictory():
@@ -46,8 +51,8 @@ func (f facts) and(g facts) facts {
 	return both
 }
 
-// add notes that what has a key is not null, and so what it is part of. Whoever is
-// signed in has a uid, a provider and a token.
+// add notes that what has a key is not null, and so what it is part of: of "auth\x00token\x00a"
+// also "auth\x00token" and "auth". A signed-in caller has a uid, a provider and a token.
 func (f facts) add(key string) {
 	if strings.HasPrefix(key, oldTree) || strings.HasPrefix(key, newTree) {
 		f.addPath(key)
@@ -66,7 +71,8 @@ func (f facts) add(key string) {
 	}
 }
 
-// addPath notes that a node exists, and those above it.
+// addPath notes that a node exists, and those above it. A node with a priority exists, so the
+// mark of a priority is dropped; the reverse does not hold.
 func (f facts) addPath(path string) {
 	path = strings.TrimSuffix(path, priorityMark)
 	for ; strings.Contains(path, "\x00"); path = path[:strings.LastIndexByte(path, 0)] {
@@ -147,7 +153,9 @@ func (f *nullFinder) noteNotNull(x lang.Expr, out facts) {
 	}
 }
 
-// asked notes what a question to a snapshot tells if the answer is yes.
+// asked notes what a question to a snapshot tells if the answer is yes. All questions that
+// are boolean imply that the node exists: exists(), isString(), hasChildren() and so on.
+// hasChild('a') and hasChildren(['a']) imply it of children, too.
 func (f *nullFinder) asked(x *lang.Call, out facts) {
 	fun := x.Fun.(*lang.Member)
 	if fun.X.Type() != lang.Snapshot {
@@ -171,7 +179,10 @@ func (f *nullFinder) asked(x *lang.Call, out facts) {
 	}
 }
 
-// evaluated notes what cannot be null because x was evaluated without an error.
+// evaluated notes what cannot be null because x was evaluated without an error: an error makes
+// the whole rule false (rules §5.4). So a.length > 3 tells that a is not null, whatever its
+// result is. Of && and || only the left side counts, of a ternary only the test: the rest may
+// not have been evaluated. A member of null claims or of query is null and no error.
 func (f *nullFinder) evaluated(x lang.Expr, out facts) {
 	f.steps++
 	switch x := x.(type) {

@@ -7,7 +7,9 @@ import (
 )
 
 // Keys of nodes begin with the tree that they are in: the one before the operation or
-// the one after it. Behind that come the keys on the way, a 0 byte before each.
+// the one after it. Behind that come the keys on the way, a 0 byte before each. In a rule of
+// /rooms/$room, data.child('owner').val() and root.child('rooms').child($room).child('owner')
+// .val() both have the key "old\x00rooms\x00$room\x00owner".
 const (
 	oldTree      = "old"
 	newTree      = "new"
@@ -15,7 +17,8 @@ const (
 )
 
 // names give the parts of one rule names that mean the same in all rules: of a
-// snapshot its path from the root, however it is spelt.
+// snapshot its path from the root, however it is spelt. That is what lets a .validate use the
+// facts of a .write at another node.
 type names struct {
 	node *node
 	rule string // path of the rule
@@ -45,7 +48,9 @@ func nodePath(tree string, n *node) keyPath {
 	return p
 }
 
-// computed begins a key that is known only at run time, and may be several.
+// computed begins a key that is known only at run time, and may be several: a text with a
+// slash is a path. parent() of such a key is not followed, since it may be any node between.
+// The bytes 1 to 4 are safe as marks because no key of a database has control characters.
 const computed = "\x01"
 
 // capture stands on both sides of a capture inside a key.
@@ -80,7 +85,9 @@ func (s names) key(x lang.Expr) (key string, ok bool) {
 	return "", false
 }
 
-// name returns a name for any expression.
+// name returns a name for any expression. Values and captures have the same name everywhere;
+// all else is named by the rule and its text, so it equals itself in this rule only. The
+// separator is another byte than in keys, so that a name can be part of one.
 func (s names) name(x lang.Expr) string {
 	if key, ok := s.key(x); ok {
 		return strings.ReplaceAll(key, "\x00", "\x02")

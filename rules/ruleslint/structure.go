@@ -9,7 +9,9 @@ import (
 )
 
 // nodes looks at n and the nodes below it. granted are rules above them that
-// always grant reads and writes, nil where there is none.
+// always grant reads and writes, nil where there is none. It is an array and so copied at each
+// call: what a node adds holds below it and not for its siblings. Grants cascade (rules §3), so
+// below a rule that is always true no other rule of its kind can change a decision.
 func (l *linter) nodes(n *node, granted [2]*rules.Rule) {
 	for _, kind := range []rules.Kind{rules.ReadRule, rules.WriteRule} {
 		r := n.rules[kind]
@@ -35,8 +37,9 @@ func (l *linter) nodes(n *node, granted [2]*rules.Rule) {
 	}
 }
 
-// openRoot warns of a root that everybody, or everybody who signs in, may read
-// or write.
+// openRoot warns of a root that every client, or every client that signs in, may read
+// or write. Only these two spellings of "signed in" are known; FindAccess
+// can find others, since it asks the rule.
 func (l *linter) openRoot(r *rules.Rule) {
 	verb := "read"
 	if r.Kind == rules.WriteRule {
@@ -51,7 +54,8 @@ func (l *linter) openRoot(r *rules.Rule) {
 }
 
 // reachable warns of a .validate that no write can bring about: it is asked of
-// writes at its node, above it and below it.
+// writes at its node, above it and below it (rules §4). A capture and a literal child beneath
+// one parent are different branches: a .write in one does not reach a .validate in the other.
 func (l *linter) reachable(n *node) {
 	r := n.rules[rules.ValidateRule]
 	if r == nil || isLiteral(r.Expr) {
@@ -75,7 +79,9 @@ func (l *linter) idleLimit(n *node) {
 // them has: the literal wins, and the capture's rule does not apply to it.
 //
 // It is how the language works and rarely what is meant: the rules of $room do
-// not apply to rooms/lobby as soon as lobby has a node of its own.
+// not apply to rooms/lobby as soon as lobby has a node of its own (rules §1.3). A .read
+// or .write of $room that is always true counts as missing in lobby; a .validate that is always
+// true does not, since it would refuse nothing there.
 func (l *linter) shadowed(n *node) {
 	c := n.capture()
 	if c == nil {
@@ -121,7 +127,9 @@ func (n *node) mayGrant(kind rules.Kind) bool {
 }
 
 // missingIndex warns if a rule compares query.orderByChild with a name, or wants
-// query.orderByValue, and no .indexOn of its node or below names that.
+// query.orderByValue, and no .indexOn of its node or below names that. Nodes below count
+// because a .read cascades: the query that it allows may be of a deeper node, and the index
+// has to be declared there.
 func (l *linter) missingIndex(n *node, r *rules.Rule) {
 	check := func(order string, x lang.Expr) {
 		for d := range n.all() {

@@ -5,6 +5,10 @@
 // full, or that the collector does not take, is dropped and counted: no request waits for a
 // collector. The SDK of OpenTelemetry is not used, since a server makes one kind of span and
 // needs nothing else of it.
+//
+// Its nouns: a Span is a value that the caller fills and adds, an Exporter the queue with the
+// goroutine. There is no context to carry spans through the program: requests and operations are
+// not nested here, so each span is complete when it is made.
 package telemetry
 
 import (
@@ -30,10 +34,11 @@ const (
 	every    = 2 * time.Second
 	timeout  = 10 * time.Second // of one request
 	maxReply = 64 << 10         // of an answer that is read
-	tellOnce = time.Minute      // between two lines of the log about spans that are dropped
+	tellOnce = time.Minute      // least time between two log lines about rejected spans
 )
 
-// Options say where spans go.
+// Options say where spans go. Log is required. Paths is an option because keys can tell
+// about users; the query of a request, which may have credentials, is never part of a span.
 type Options struct {
 	Endpoint string  // of the collector, such as http://localhost:4318; /v1/traces is added
 	Sample   float64 // the part of traces that is sent, from 0 to 1
@@ -42,26 +47,31 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// An Exporter sends spans. Its methods may be called by several goroutines at once. A nil
-// Exporter takes none.
+// An Exporter sends spans. Its methods may be called by several goroutines at once. Of a nil
+// Exporter only Counts, Paths, Request and Close may be called: Request takes nothing, so Add is
+// not reached.
+//
+// New starts the goroutine, and Close waits for it. The channel spans is the queue and is never
+// closed, since Add may run at any time. batch and told belong to the goroutine alone.
 type Exporter struct {
 	o         Options
 	url       string
 	threshold uint64 // ids below it are sampled
 	client    *http.Client
-	ctx       context.Context
-	cancel    context.CancelFunc
+	ctx       context.Context    // of all requests to the collector
+	cancel    context.CancelFunc // by Close, when its second is over
 
-	spans chan Span
-	stop  chan struct{}
-	once  sync.Once
-	done  chan struct{}
+	spans chan Span     // the queue, of MaxQueue
+	stop  chan struct{} // closed by Close
+	once  sync.Once     // of Close
+	done  chan struct{} // closed by run at its end
 
-	sent, dropped atomic.Uint64
-	told          time.Time // when the log was told that spans are dropped; of the goroutine
+	sent, dropped atomic.Uint64 // never fall; metrics show them
+	told          time.Time     // when the log was told that spans are dropped; of the goroutine
 }
 
-// New returns an exporter. It does not look for the collector, which may come later.
+// New returns an exporter. It does not look for the collector, which may come later: a server
+// starts without it, and spans are dropped until it answers.
 func New(o Options) (*Exporter, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -89,7 +99,8 @@ func New(o Options) (*Exporter, error) {
 	return e, nil
 }
 
-// thresholdOf returns below which number of 63 bits an id is sampled.
+// thresholdOf returns below which number of 63 bits an id is sampled. The whole part has a
+// threshold above all of them; 0 samples nothing.
 func thresholdOf(part float64) uint64 {
 	if part >= 1 {
 		return math.MaxInt64 + 1
@@ -118,7 +129,8 @@ func (e *Exporter) Add(s Span) {
 }
 
 // Close sends what waits, for a second at most, and drops the rest. Spans that come later are
-// dropped, too.
+// dropped, too, but not counted as long as they fit into the queue: no goroutine reads it then.
+// So Close comes after the server. It may be called several times.
 func (e *Exporter) Close() {
 	if e == nil {
 		return
@@ -153,7 +165,8 @@ func (e *Exporter) run() {
 	}
 }
 
-// drain sends what waits.
+// drain sends what waits. When the second of Close is over, requests fail at once, and so the
+// rest is counted as dropped.
 func (e *Exporter) drain(batch []Span) {
 	for {
 		select {
@@ -169,7 +182,8 @@ func (e *Exporter) drain(batch []Span) {
 }
 
 // send sends a batch and returns an empty one. A batch that the collector does not take is not
-// sent again: what comes meanwhile would be dropped instead.
+// sent again: what comes meanwhile would be dropped instead. It clears the batch, since spans hold
+// texts that the next batch may not overwrite for long.
 func (e *Exporter) send(batch []Span) []Span {
 	if len(batch) == 0 {
 		return batch
@@ -191,7 +205,8 @@ func (e *Exporter) send(batch []Span) []Span {
 	return batch[:0]
 }
 
-// post sends a request and returns how many of its spans the collector has rejected.
+// post sends a request and returns how many of its spans the collector has rejected. An error
+// means all of them. The answer is read even if its status is bad: the connection is kept then.
 func (e *Exporter) post(body []byte) (rejected uint64, err error) {
 	r, err := http.NewRequestWithContext(e.ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {

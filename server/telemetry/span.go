@@ -18,7 +18,8 @@ const (
 	kindServer   = 2
 )
 
-// An Attribute is a name and a text, or a number.
+// An Attribute is a name and a text, or a number. Text and Number make one; the zero Attribute is
+// the number 0 without a name.
 type Attribute struct {
 	Key    string
 	Text   string
@@ -37,15 +38,17 @@ func Text(key, value string) Attribute {
 // Number is an attribute that is a number.
 func Number(key string, value int64) Attribute { return Attribute{Key: key, Number: value} }
 
-// A Span is one request or operation.
+// A Span is one request or operation. Request makes one with its ids; the caller fills in the
+// exported fields and passes it to Add, after which it must not change Attributes. A span in the
+// queue takes its attributes' texts of at most maxText bytes each, so MaxQueue bounds the memory.
 type Span struct {
 	trace      [16]byte
 	id         [8]byte
 	parent     [8]byte // zero: it is the first of its trace
-	kind       int
+	kind       int     // kindInternal or kindServer
 	Name       string
 	Begin, End time.Time
-	Failed     bool // because of the server
+	Failed     bool // because of the server: a client's mistake or a denial is no failure
 	Attributes []Attribute
 }
 
@@ -74,11 +77,17 @@ func (e *Exporter) Request(parent string) (s Span, ok bool) {
 }
 
 // takes decides about a trace as the samplers of OpenTelemetry do: by the last bytes of its id.
+// So all services with the same part keep or drop the same traces.
 func (e *Exporter) takes(trace [16]byte) bool {
 	return binary.BigEndian.Uint64(trace[8:])>>1 < e.threshold
 }
 
 // parseParent reads a traceparent header of the W3C. ok is false if it is not valid.
+//
+//	00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+//
+// These are the version, the id of the trace, that of the caller's span, and flags, the last bit
+// of them for sampled. Later versions may have more behind that, which is ignored.
 func parseParent(text string) (trace [16]byte, span [8]byte, sampled, ok bool) {
 	const length = 2 + 1 + 32 + 1 + 16 + 1 + 2
 	if len(text) < length || text[2] != '-' || text[35] != '-' || text[52] != '-' || text != strings.ToLower(text) {
@@ -102,6 +111,11 @@ func parseParent(text string) (trace [16]byte, span [8]byte, sampled, ok bool) {
 
 // Operations returns what is told of the operations of a database. Those of REST have the spans
 // of their requests, and broadcasts are no work for one client.
+//
+// It is a function for trace.Watchers, which call it on the goroutine of the operation: so it
+// does not wait, and does little for operations that are not sampled. Each operation is a trace of
+// its own. Failed is not set here: trace.Operation does not say whether the server or the client
+// was the cause, so the attribute dogwood.status has it.
 func (e *Exporter) Operations(namespace string) func(trace.Operation) {
 	return func(op trace.Operation) {
 		switch op.Name {
@@ -114,7 +128,7 @@ func (e *Exporter) Operations(namespace string) func(trace.Operation) {
 			return
 		}
 		rand.Read(s.id[:])
-		took := op.Took
+		took := op.Took // without the wait; Began is before it, and better where it is known
 		if !op.Began.IsZero() {
 			took = time.Since(op.Began)
 		}
@@ -143,7 +157,8 @@ func (e *Exporter) Operations(namespace string) func(trace.Operation) {
 	}
 }
 
-// The types below are a request of OTLP in JSON.
+// The types below are a request of OTLP in JSON: ExportTraceServiceRequest, as far as a server
+// fills it. Ids are in hexadecimal and times are texts of nanoseconds, as OTLP/JSON wants them.
 type (
 	exportRequest struct {
 		ResourceSpans []resourceSpans `json:"resourceSpans"`
@@ -191,7 +206,8 @@ func keyValueOf(a Attribute) keyValue {
 	return keyValue{a.Key, map[string]any{"intValue": strconv.FormatInt(a.Number, 10)}}
 }
 
-// appendRequest appends the body of a request with spans.
+// appendRequest appends the body of a request with spans. All spans of a server are of one
+// resource and one scope, so a batch has each once.
 func appendRequest(b []byte, version string, spans []Span) []byte {
 	list := make([]sentSpan, 0, len(spans))
 	for i := range spans {
@@ -230,7 +246,9 @@ func appendRequest(b []byte, version string, spans []Span) []byte {
 	return append(b, text...)
 }
 
-// rejectedIn returns how many spans an answer says that the collector has not taken.
+// rejectedIn returns how many spans an answer says that the collector has not taken. A number of
+// 64 bits is a text in OTLP/JSON, but some collectors write a number. An answer that cannot be
+// read, such as an empty one, means that all were taken: its status said so.
 func rejectedIn(text []byte) uint64 {
 	var reply struct {
 		PartialSuccess struct {
