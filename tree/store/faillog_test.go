@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/internal/disktest"
@@ -136,9 +137,16 @@ var failingCalls = []failingCall{
 	{"pwritev2,pwrite64", "ENOSPC"},
 }
 
-// TestFailingLog has system calls on the log and the files fail: the n-th of each kind, two
-// in a row, and all from one on. Then it cuts the power. Acknowledged steps are there,
-// refused ones are not, and everything opens.
+// failingPatterns say which calls of a kind fail, as strace reads it: the n-th, two in a row, and
+// all from one on.
+var failingPatterns = []func(n int) string{
+	func(n int) string { return fmt.Sprint(n) },
+	func(n int) string { return fmt.Sprintf("%d..%d", n, n+1) },
+	func(n int) string { return fmt.Sprintf("%d+", n) },
+}
+
+// TestFailingLog has system calls on the log and the files fail, in each pattern. Then it cuts the
+// power. Acknowledged steps are there, refused ones are not, and everything opens.
 func TestFailingLog(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
@@ -148,35 +156,43 @@ func TestFailingLog(t *testing.T) {
 		step, share = 1, 4
 	}
 	states := crashStates(t, failingCommits)
-	crashed := filepath.Join(t.TempDir(), "crashed")
-	cuts, runs := 0, 0
-	for i, c := range failingCalls {
-		for j, when := range []func(n int) string{
-			func(n int) string { return fmt.Sprint(n) },
-			func(n int) string { return fmt.Sprintf("%d..%d", n, n+1) },
-			func(n int) string { return fmt.Sprintf("%d+", n) },
-		} {
-			if !long && (i+j)%3 > 0 {
-				continue
-			}
-			for n := 1 + (i+5*j)%min(step, 4); ; n += step {
-				r, failed := c.traced(t, when(n))
-				if !failed {
-					break
+	var cuts, runs atomic.Int64
+	t.Run("calls", func(t *testing.T) {
+		for i, c := range failingCalls {
+			for j, when := range failingPatterns {
+				if !long && (i+j)%3 > 0 {
+					continue
 				}
-				runs++
-				r.Rand, r.Share = rand.New(rand.NewPCG(uint64(i), uint64(n))), share
-				more, err := r.CutAll(crashed, func(acked, next int) error { return wantPair(t, crashed, states, acked, next) })
-				if cuts += more; err != nil || t.Failed() {
-					t.Fatalf("with failing %s, %s, %s: %v", c.calls, c.errno, when(n), err)
-				}
+				t.Run(c.calls+","+c.errno+","+when(1), func(t *testing.T) {
+					t.Parallel()
+					for n := 1 + (i+5*j)%min(step, 4); ; n += step {
+						r, failed := c.traced(t, when(n))
+						if !failed {
+							break
+						}
+						r.Rand, r.Share = rand.New(rand.NewPCG(uint64(i), uint64(n))), share
+						cuts.Add(int64(cutPair(t, r, states, when(n))))
+						runs.Add(1)
+					}
+				})
 			}
 		}
-	}
-	t.Logf("%d power failures in %d runs", cuts, runs)
-	if runs < len(failingCalls) || cuts < runs {
+	})
+	t.Logf("%d power failures in %d runs", cuts.Load(), runs.Load())
+	if int(runs.Load()) < len(failingCalls) || cuts.Load() < runs.Load() {
 		t.Error("too little took place")
 	}
+}
+
+// cutPair cuts the power in a run of failingLogWork, and returns how often.
+func cutPair(t *testing.T, r disktest.Replay, states []string, when string) (cuts int) {
+	t.Helper()
+	crashed := filepath.Join(t.TempDir(), "crashed")
+	cuts, err := r.CutAll(crashed, func(acked, next int) error { return wantPair(t, crashed, states, acked, next) })
+	if err != nil || t.Failed() {
+		t.Fatalf("with failing calls %s: %v", when, err)
+	}
+	return cuts
 }
 
 // TestFailingNeed has two calls in a row fail around the first commits, when the files begin
@@ -186,7 +202,7 @@ func TestFailingNeed(t *testing.T) {
 	tier.Unraced(t)
 	tier.Need(t, tier.Full)
 	c := failingCall{"pwritev2,pwrite64,fsync,fdatasync", "EIO"}
-	states, crashed, runs := crashStates(t, failingCommits), filepath.Join(t.TempDir(), "crashed"), 0
+	states, runs := crashStates(t, failingCommits), 0
 	for n := 8; n < 28; n += tier.Pick(10, 10, 1) {
 		when := fmt.Sprintf("%d..%d", n, n+1)
 		r, failed := c.traced(t, when)
@@ -196,10 +212,7 @@ func TestFailingNeed(t *testing.T) {
 		runs++
 		for seed := range tier.Pick[uint64](1, 1, 8) {
 			r.Rand, r.Share = rand.New(rand.NewPCG(seed, uint64(n))), tier.Pick(4, 4, 2)
-			_, err := r.CutAll(crashed, func(acked, next int) error { return wantPair(t, crashed, states, acked, next) })
-			if err != nil || t.Failed() {
-				t.Fatalf("with failing calls %s: %v", when, err)
-			}
+			cutPair(t, r, states, when)
 		}
 	}
 	if runs == 0 {
