@@ -85,9 +85,7 @@ func TestDefinitionMetrics(t *testing.T) {
 		t.Error("a definition that is gone has figures")
 	}
 	ts.settle("a")
-	if ts.rest(); ts.isOpen("a") {
-		t.Fatal("the database is not closed")
-	}
+	ts.wantClosed("a")
 	want("sizes", `[3-9]`, `[1-9]`, "1")
 	put(http.MethodPut, "/groups/g/members/u4", `4`, 200)
 	want("sizes", `[4-9]`, `[1-9]`, "2")
