@@ -135,8 +135,9 @@ const (
 	wholeListen     = 3 << 10 // with what sessions and rules keep of it
 )
 
-// deriveFromMemory sets the bounds that depend on the memory, where they are zero. All
-// parts together are the memory, and seldom are all used up at a time.
+// deriveFromMemory sets the bounds that depend on the memory, where they are zero. The parts for
+// bodies, work, answers and connections together are the memory. The others are on top: listens,
+// onDisconnect operations, queued writes and unapplied commits. Seldom are many used up at a time.
 //
 // A bound by count would be right for one size of machine only. Each of the defaults is
 // both: a share of the memory, and an upper bound beyond which more does not help.

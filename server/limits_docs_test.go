@@ -93,7 +93,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 }
 
 // docs/limits.md has the table of what is derived from four sizes of memory, and the
-// parts fit into it together.
+// parts for bodies, work, answers and connections fit into it together.
 func TestBoundsByMemoryAreDocumented(t *testing.T) {
 	file, err := os.ReadFile("../docs/limits.md")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestBoundsByMemoryAreDocumented(t *testing.T) {
 		all = append(all, l)
 		sum := l.MaxWorkBytes + l.MaxBodiesBytes + 2*l.MaxAnswersBytes + l.MaxAnswersBytes/outbox.WaitingPart + int64(l.MaxConnections+l.MaxRealtime)*connectionBytes
 		if sum > l.Memory {
-			t.Errorf("in %d MiB all bounds together are %d MiB", mib, sum>>20)
+			t.Errorf("in %d MiB bodies, work, answers and connections together are %d MiB", mib, sum>>20)
 		}
 	}
 	row := func(name string, value func(Limits) string) {

@@ -17,8 +17,8 @@ const (
 
 // watchRevocations returns when the server stops.
 //
-// To look at the directories now and then works on every file system, and a
-// second is soon enough. Each connection checks its own credential then; this
+// To look at the directories now and then works on every file system, and some
+// hundred milliseconds are soon enough. Each connection checks its own credential then; this
 // only wakes them.
 func (s *Server) watchRevocations() {
 	tick := time.NewTicker(revocationWatch)

@@ -407,7 +407,7 @@ func (wr *writer) leave(s *Session, w Write, proof string, failed chan error) er
 }
 
 // runOrphans carries out what sessions of an earlier run left: the server went
-// down before it could. The error is one of waits if some of it is late.
+// down before it could. If some of it is late, the error is one that waits reports true for.
 //
 // The sessions have no outbox and no quota: their clients are gone, and nothing
 // is answered.

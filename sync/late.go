@@ -23,10 +23,10 @@ import (
 // alone.
 const maxTries = 100
 
-// A retry is the part of a late task that counts its tries. Behind the first
-// one, tries that fail because the disk is full, or this version refuses the rules or the data document,
-// do not count: they succeed when that is mended, however long that takes. Those that wait for another
-// text are on the shelf until there is one: to try them meanwhile would cost the same each time and change nothing.
+// A retry is the part of a late task that counts its tries. After the first try, those do not count
+// that fail because the disk is full, or because this version refuses the rules or the data document:
+// they succeed when that is mended, however long it takes. Tasks that wait for other rules or another
+// data document are on a shelf until there is one: each try before would fail for the same cost.
 type retry struct{ tries int }
 
 // again has t tried again if the store failed under it, and reports whether.

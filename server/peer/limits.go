@@ -8,7 +8,8 @@ import (
 // Limits bounds what one address can ask of a server, so that others are
 // served beside it. An address is one of IPv4, or the first 64 bits of one of
 // IPv6. A zero field takes its default, and there is no bound where a field is
-// negative.
+// negative. Of the defaults that depend on the memory, the comment has the part of it, what one counts
+// for and the upper bound.
 type Limits struct {
 	Connections  int   // at a time, WebSockets among them; 1,000, or half of MaxRealtime
 	ConnectRate  int   // new ones per second, after a burst of Connections; 100
@@ -16,8 +17,8 @@ type Limits struct {
 	RequestBurst int   // of them, at once; 20,000
 	Polls        int   // connections through long polling; 500, or half of MaxPolls
 	BodyBytes    int64 // of MaxBodiesBytes, and of MaxAnswersBytes over REST and in realtime, each; a half
-	Listens      int   // at a time; 1/32 of Memory, 1 KiB each, 100,000
-	PendingBytes int64 // of onDisconnect operations; 1/32 of Memory, 64 MiB
+	Listens      int   // at a time; as many as fit into 1/32 of Memory with 1 KiB each, at most 100,000
+	PendingBytes int64 // of onDisconnect operations; 1/32 of Memory, at most 64 MiB
 	Windows      int   // of queries at one path; 600
 
 	Exempt         []netip.Prefix // addresses without bounds; nil: this machine, empty: none

@@ -15,7 +15,7 @@ type Amount struct {
 	Percent float64 // of the size of the disk
 }
 
-// Auto is the Amount of a server that was told none. The write-ahead log keeps 64 MiB for its
+// Auto is what "auto" means, the default of the command line. The zero Amount keeps nothing. The write-ahead log keeps 64 MiB for its
 // readers, the commits that are not in the files yet take as much, and a fast disk takes some
 // 100 MiB between two looks. A small disk is not to be filled by what is kept free.
 var Auto = Amount{Bytes: 256 << 20, Percent: 2}

@@ -21,9 +21,9 @@ import (
 // than the default of what is to be kept.
 const every = time.Second
 
-// A disk is looked at as having room again when it has a part of what is to be kept more than
-// that, so that writes do not stop and begin with each file that others write. Until then it
-// is short, and a file has to make up for that part, too.
+// againPart says when a disk that was short is not any more: when it has a sixteenth more free
+// than is to be kept. So writes do not stop and begin with each file that other programs write. A
+// file that takes writes meanwhile needs that sixteenth free inside, too.
 const againPart = 16
 
 // Uses of a disk, as metrics name them.

@@ -93,7 +93,7 @@ func authorizeQuietly(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules
 	return err
 }
 
-// MayWrite is Authorize for what the caller is not told.
+// MayWrite decides as Authorize does, for what the caller is not told: no observer sees it.
 func (a *Access) MayWrite(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) (bool, error) {
 	err := authorizeQuietly(ctx, rs, c, q)
 	if errors.Is(err, fault.ErrDenied) {
@@ -112,8 +112,9 @@ func (a *Access) MayRead(ctx context.Context, s State, r Read) (bool, error) {
 	return err == nil, err
 }
 
-// Authorize is the one place where an operation is allowed or refused. Data is
-// the state before it.
+// Authorize is the one place where an operation that a caller asked for is allowed or refused, and
+// where observers and explanations see that. What the server asks for itself goes through
+// authorizeQuietly. Data is the state before the operation.
 func (a *Access) Authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) error {
 	if c.Admin {
 		return nil

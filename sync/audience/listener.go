@@ -246,8 +246,8 @@ func (l *Listener) Push(n tree.Node) []byte {
 // ErrCancelled is why the outbox of an event stream closes whose listen has ended.
 var ErrCancelled = errors.New("the listen was cancelled")
 
-// decideListen is authorizeRead for a listen. A fault of ours must not end the
-// committer or the listens of others.
+// decideListen asks whether a listen is allowed. A panic must not end the committer or the
+// listens of others.
 //
 // It does not look at indexes. Only event streams need one, when they begin (attach), and they share
 // their decisions with listens of the realtime protocol, which need none.
