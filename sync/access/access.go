@@ -113,7 +113,7 @@ func (a *Access) MayRead(ctx context.Context, s State, r Read) (bool, error) {
 }
 
 // Authorize is the one place where an operation that a caller asked for is allowed or refused, and
-// where observers and explanations see that. What the server asks for itself goes through
+// where observers and explanations see that. Decisions that the server needs for itself go through
 // authorizeQuietly. Data is the state before the operation.
 func (a *Access) Authorize(ctx context.Context, rs *rules.Ruleset, c Caller, q *rules.Request) error {
 	if c.Admin {
