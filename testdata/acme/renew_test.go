@@ -134,6 +134,21 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
+// TestClockAhead: the clock is so far ahead that each certificate is due when it comes. They are
+// ordered an hour apart all the same: an authority gives a host a few in a week.
+func TestClockAhead(t *testing.T) {
+	s := newSite(t)
+	s.now = s.now.Add(70 * 24 * time.Hour)
+	if next := s.renew(); next != time.Hour {
+		t.Errorf("the next certificate is due in %s\n%s", next, &s.log)
+	}
+	asked, first := s.roots.orders.Load(), s.want(t)
+	s.now = s.now.Add(time.Minute)
+	if s.renew(); s.roots.orders.Load() != asked || s.want(t) != first {
+		t.Error("another certificate was ordered a minute later")
+	}
+}
+
 // TestFiles: keys are readable by the server alone, and a file that is no certificate is not
 // replaced.
 func TestFiles(t *testing.T) {
