@@ -7,8 +7,8 @@
 // needs nothing else of it.
 //
 // Its nouns: a Span is a value that the caller fills and adds, an Exporter the queue with the
-// goroutine. There is no context to carry spans through the program: requests and operations are
-// not nested here, so each span is complete when it is made.
+// goroutine. There is no context to carry spans through the program: a request has no spans
+// inside its own, so each span is complete when it is made.
 package telemetry
 
 import (
