@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"sort"
@@ -214,11 +213,20 @@ func byKey(writes []tree.ResolvedWrite) []tree.ResolvedWrite {
 	if len(writes) < manyWrites {
 		return writes
 	}
-	sorted := slices.Clone(writes) // no two are equal in this order
-	sort.Slice(sorted, func(i, j int) bool {
-		a, b := sorted[i], sorted[j]
-		return cmp.Or(writeRank(a)-writeRank(b), tree.ComparePaths(a.Path, b.Path)) < 0
+	order := make([]*tree.ResolvedWrite, len(writes)) // to move pointers, not writes
+	for i := range writes {
+		order[i] = &writes[i]
+	}
+	slices.SortFunc(order, func(a, b *tree.ResolvedWrite) int { // no two are equal
+		if by := writeRank(*a) - writeRank(*b); by != 0 {
+			return by
+		}
+		return tree.ComparePaths(a.Path, b.Path)
 	})
+	sorted := make([]tree.ResolvedWrite, len(writes))
+	for i, w := range order {
+		sorted[i] = *w
+	}
 	return sorted
 }
 

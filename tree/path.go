@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // Errors of paths.
@@ -186,9 +187,21 @@ func ComparePaths(a, b Path) int {
 		return 1
 	}
 	key := strings.LastIndexByte(a.s[:i], '/') + 1
+	// Most keys are no integers, so the first difference decides.
+	if x, y := keyByte(a.s, i), keyByte(b.s, i); x < utf8.RuneSelf && y < utf8.RuneSelf && keyByte(a.s, key) > '9' && keyByte(b.s, key) > '9' {
+		return x - y
+	}
 	aKey, _, _ := strings.Cut(a.s[key:], "/")
 	bKey, _, _ := strings.Cut(b.s[key:], "/")
 	return CompareKeys(aKey, bKey)
+}
+
+// keyByte returns byte i of a path, and -1 where a key ends.
+func keyByte(s string, i int) int {
+	if i == len(s) || s[i] == '/' {
+		return -1
+	}
+	return int(s[i])
 }
 
 // Rel returns the path that leads from p to q, which p must contain.

@@ -84,7 +84,7 @@ func (rd reader) keysInRange(container uint64, q tree.Query) iter.Seq2[tree.Entr
 	}
 	ranged := q.Start.Set || q.End.Set
 	return inRange(q, func(yield func(tree.Entry, error) bool) {
-		c := rd.cursor(kv.Rows)
+		c := rd.cursor(kv.Rows, prefix)
 		for k, _ := c.Seek(from); hasPrefix(k, prefix); k, _ = c.Next() {
 			rd.tx.stats.Visited++
 			e, err := tree.Entry{}, rd.tx.tick()

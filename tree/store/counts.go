@@ -48,9 +48,9 @@ func (cc childCounts) set(container uint64, n int64) {
 }
 
 // noteSteps notes which containers on the way of a write have got or lost a child,
-// and which were pruned.
-func (cc childCounts) noteSteps(steps []step) {
-	for i := 1; i < len(steps); i++ {
+// and which were pruned. Those before step from are left out.
+func (cc childCounts) noteSteps(steps []step, from int) {
+	for i := from; i < len(steps); i++ {
 		was, is := steps[i].row.exists(), steps[i].now.exists()
 		if was == is {
 			continue

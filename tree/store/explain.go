@@ -158,7 +158,7 @@ func (rd reader) passesFew(p tree.Path, q tree.Query) (bool, error) {
 		return true, err
 	}
 	prefix, n := indexPrefix(priorityIndex.id, r.id), 0
-	c := rd.cursor(kv.Index)
+	c := rd.cursor(kv.Index, prefix)
 	for k, _ := c.Seek(prefix); n <= fewPassed && hasPrefix(k, prefix); k, _ = c.Next() {
 		if err := rd.tx.tick(); err != nil {
 			return false, err

@@ -124,15 +124,15 @@ type declaredValue struct {
 // a field that no index orders by costs no entry. Every container on the way
 // can be concerned, not only the last one: an index may order by a path that
 // leads several levels down.
-func (x Indexes) reindexed(steps []step, change func() error) error {
-	declared, err := x.declaredValues(steps)
+func (x Indexes) reindexed(steps []step, from int, change func() error) error {
+	declared, err := x.declaredValues(steps, from)
 	if err != nil {
 		return err
 	}
 	if err := change(); err != nil {
 		return err
 	}
-	countsOf(x.tx).noteSteps(steps)
+	countsOf(x.tx).noteSteps(steps, from)
 	for _, d := range declared {
 		after, err := x.rowIndexed(d.ix, steps[d.step].now)
 		if err != nil {
@@ -142,7 +142,7 @@ func (x Indexes) reindexed(steps []step, change func() error) error {
 			return err
 		}
 	}
-	for i := 1; i < len(steps); i++ {
+	for i := from; i < len(steps); i++ {
 		before, after := steps[i].row.nodePriority(), steps[i].now.nodePriority()
 		err := x.moveEntry(priorityIndex, steps, i, indexed{before, !before.IsEmpty()}, indexed{after, !after.IsEmpty()})
 		if err != nil {
@@ -153,12 +153,12 @@ func (x Indexes) reindexed(steps []step, change func() error) error {
 }
 
 // declaredValues reads what the declared indexes hold for the rows on the way.
-func (x Indexes) declaredValues(steps []step) (list []declaredValue, err error) {
+func (x Indexes) declaredValues(steps []step, from int) (list []declaredValue, err error) {
 	c, err := x.catalogue()
 	if err != nil || len(c.all) == 0 {
 		return nil, err
 	}
-	for i := 1; i < len(steps); i++ {
+	for i := from; i < len(steps); i++ {
 		for ix := range c.declared(steps[i-1].path, i-1) {
 			before, err := x.rowIndexed(ix, steps[i].row)
 			if err != nil {

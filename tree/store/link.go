@@ -54,7 +54,7 @@ func (e editor) link(p tree.Path, root row) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, e.tx.Indexes().reindexed(steps, func() error {
+	return true, e.tx.Indexes().reindexed(steps, 1, func() error {
 		last := &steps[len(steps)-1]
 		if err := e.discard(last.row); err != nil {
 			return err

@@ -327,7 +327,7 @@ func (w *indexWalk) bound(k []byte, b tree.Bound) []byte {
 }
 
 func (w *indexWalk) run(from []byte, yield func(tree.Entry, error) bool) {
-	c := read(w.tx).cursor(kv.Index)
+	c := read(w.tx).cursor(kv.Index, w.prefix)
 	k, _ := w.first(c, from)
 	for hasPrefix(k, w.prefix) {
 		e, cut, err := w.entry(k)

@@ -31,7 +31,7 @@ func (tx *Tx) children(container uint64) iter.Seq2[child, error] {
 func (rd reader) childrenFrom(container uint64, from []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := rd.cursor(kv.Rows)
+		c := rd.cursor(kv.Rows, prefix)
 		for k, v := c.Seek(from); hasPrefix(k, prefix); k, v = c.Next() {
 			ch, err := rd.child(k, v)
 			if !yield(ch, err) || err != nil {
@@ -49,7 +49,7 @@ func (rd reader) childrenFrom(container uint64, from []byte) iter.Seq2[child, er
 func (rd reader) childrenBefore(container uint64, end []byte) iter.Seq2[child, error] {
 	prefix := idKey(container)
 	return func(yield func(child, error) bool) {
-		c := rd.cursor(kv.Rows)
+		c := rd.cursor(kv.Rows, prefix)
 		for k, v := seekBefore(c, end); hasPrefix(k, prefix); k, v = c.Prev() {
 			ch, err := rd.child(k, v)
 			if !yield(ch, err) || err != nil {
@@ -76,6 +76,9 @@ func appendBound(dst []byte, key string) []byte {
 
 // seekBefore returns the last entry below end.
 func seekBefore(c kv.Cursor, end []byte) (k, v []byte) {
+	if p, ok := c.(kv.Passer); ok {
+		return p.Before(end)
+	}
 	if k, _ := c.Seek(end); k == nil {
 		if c.Err() != nil {
 			return nil, nil
@@ -113,12 +116,13 @@ type reader struct {
 
 func read(tx *Tx) reader { return reader{tx: tx} }
 
-// cursor returns a cursor whose steps over deleted entries are counted and can be interrupted,
-// as those over others are by their reader.
-func (rd reader) cursor(b kv.Bucket) kv.Cursor {
+// cursor returns a cursor for keys with a prefix. Its steps over deleted entries are counted and
+// can be interrupted, as those over others are by their reader.
+func (rd reader) cursor(b kv.Bucket, prefix []byte) kv.Cursor {
 	c := rd.tx.kv.Cursor(b)
 	if p, ok := c.(kv.Passer); ok {
 		p.OnPass(rd.tx.tick)
+		p.Within(prefix)
 	}
 	return c
 }

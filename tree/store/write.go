@@ -69,7 +69,10 @@ func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
 // update of a thousand fields of one object encodes its row once.
 func (tx *Tx) PutAll(writes []tree.ResolvedWrite) (changed bool, err error) {
 	for len(writes) > 0 {
-		n, did, err := edits(tx).putRun(writes)
+		n, did, err := edits(tx).putSiblings(writes)
+		if n == 0 && err == nil {
+			n, did, err = edits(tx).putRun(writes)
+		}
 		if err != nil {
 			return false, err
 		}
@@ -100,7 +103,7 @@ func (e editor) putRun(writes []tree.ResolvedWrite) (n int, changed bool, err er
 	if !changed {
 		return n, false, nil
 	}
-	return n, true, e.tx.Indexes().reindexed(steps, func() error { return e.replace(steps, replaced) })
+	return n, true, e.tx.Indexes().reindexed(steps, 1, func() error { return e.replace(steps, replaced) })
 }
 
 // runBelow returns how many of the first writes are below p, in the order of their paths,
@@ -154,7 +157,7 @@ func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err er
 	case last.row.priority == priority:
 		return false, nil
 	}
-	return true, tx.Indexes().reindexed(steps, func() error {
+	return true, tx.Indexes().reindexed(steps, 1, func() error {
 		last.now.priority = priority
 		return tx.putRow(last.key, last.now)
 	})
@@ -164,22 +167,32 @@ func (tx *Tx) PutPriority(p tree.Path, priority tree.Node) (changed bool, err er
 // subtree is not visited: its container or blob goes to the reclaim queue as a
 // whole, so the cost does not depend on what lies below.
 func (e editor) replace(steps []step, n tree.Node) error {
-	last := &steps[len(steps)-1]
-	if err := e.discard(last.row); err != nil {
+	if n.IsEmpty() {
+		if err := e.discard(steps[len(steps)-1].row); err != nil {
+			return err
+		}
+		return e.prune(steps)
+	}
+	return e.replaceRow(&steps[len(steps)-1], n)
+}
+
+// replaceRow makes n the node of a step's row, or deletes the row.
+func (e editor) replaceRow(at *step, n tree.Node) error {
+	if err := e.discard(at.row); err != nil {
 		return err
 	}
 	if n.IsEmpty() {
-		return e.prune(steps)
+		return e.remove(at)
 	}
-	if err := e.write(last.key, last.path, n); err != nil {
+	if err := e.write(at.key, at.path, n); err != nil {
 		return err
 	}
 	if len(n.Text()) <= PackLimit {
-		last.now = packedRow(n)
+		at.now = packedRow(n)
 		return nil
 	}
 	var err error
-	last.now, err = e.tx.row(last.key)
+	at.now, err = e.tx.row(at.key)
 	return err
 }
 
@@ -200,17 +213,9 @@ func (e editor) discard(r row) error {
 // row alone.
 func (e editor) prune(steps []step) error {
 	for i := len(steps) - 1; i >= 0; i-- {
-		if steps[i].row.cut { // its entry in the index goes, too
-			whole, err := e.tx.row(steps[i].key)
-			if err != nil {
-				return err
-			}
-			steps[i].row = whole
-		}
-		if err := e.tx.delete(kv.Rows, steps[i].key); err != nil {
+		if err := e.remove(&steps[i]); err != nil {
 			return err
 		}
-		steps[i].now = row{}
 		if i == 0 {
 			break
 		}
@@ -219,6 +224,19 @@ func (e editor) prune(steps []step) error {
 		}
 	}
 	return nil
+}
+
+// remove deletes a step's row.
+func (e editor) remove(at *step) error {
+	if at.row.cut { // its entry in the index goes, too
+		whole, err := e.tx.row(at.key)
+		if err != nil {
+			return err
+		}
+		at.row = whole
+	}
+	at.now = row{}
+	return e.tx.delete(kv.Rows, at.key)
 }
 
 // isEmpty reports whether a container one of whose rows was removed just now has no rows left.
@@ -237,7 +255,7 @@ func (e editor) isEmpty(id uint64) (bool, error) {
 func (e editor) hasNoRows(id uint64) (bool, error) {
 	e.tx.stats.Read++
 	prefix := idKey(id)
-	c := read(e.tx).cursor(kv.Rows)
+	c := read(e.tx).cursor(kv.Rows, prefix)
 	k, _ := c.Seek(prefix)
 	return !hasPrefix(k, prefix), c.Err()
 }

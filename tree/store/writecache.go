@@ -58,7 +58,7 @@ func (d *writeCache) leave(committed bool) {
 	if d.values = d.values[:0]; cap(d.values) > keptValues {
 		d.values = nil
 	}
-	clear(d.steps) // they hold nodes
+	clear(d.steps[:cap(d.steps)]) // they hold nodes
 	d.last, d.lastKnown = row{}, false
 	clear(d.counts)
 	d.taken.Unlock()

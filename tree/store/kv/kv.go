@@ -67,8 +67,14 @@ type Cursor interface {
 	Err() error // of the last step
 }
 
-// A Passer is a cursor that passes entries which were deleted and are still there.
+// A Passer is a cursor that passes entries which were deleted and are still there. There may be
+// any number of them between two entries.
 type Passer interface {
 	// OnPass has f called for each of them. An error of f ends the step, and Err returns it.
 	OnPass(f func() error)
+	// Within ends walks where keys with the prefix end, instead of at the next entry that was not
+	// deleted. They begin with Seek or Before, with a key that is not beyond.
+	Within(prefix []byte)
+	// Before goes to the last entry below a key.
+	Before(key []byte) (k, v []byte)
 }

@@ -23,13 +23,15 @@ type Layer struct {
 const layerOverhead = 96
 
 // Set puts an entry, or with a nil value deletes it. It keeps the key and the value.
-func (l *Layer) Set(b Bucket, key, value []byte) {
+func (l *Layer) Set(b Bucket, key, value []byte) { l.set(b, key, value, memTree.Set) }
+
+func (l *Layer) set(b Bucket, key, value []byte, set func(memTree, string, *[]byte) (*[]byte, bool)) {
 	tree := &l.trees[bucketSlots[b]]
 	if *tree == nil {
 		*tree = newMemTree()
 	}
 	l.bytes += int64(len(key)+len(value)) + layerOverhead
-	if old, replaced := (*tree).Set(asString(key), &value); replaced {
+	if old, replaced := set(*tree, asString(key), &value); replaced {
 		l.bytes -= int64(len(key)+len(*old)) + layerOverhead
 	}
 }
@@ -144,7 +146,9 @@ func (l *Layered) Cursor(b Bucket, tick func() error) Cursor {
 func copied(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
 
 // Put puts a copy of an entry.
-func (l *Layer) Put(b Bucket, key, value []byte) { l.Set(b, bytes.Clone(key), copied(value)) }
+func (l *Layer) Put(b Bucket, key, value []byte) {
+	l.set(b, bytes.Clone(key), copied(value), memTree.Load)
+}
 
 // Delete deletes an entry.
-func (l *Layer) Delete(b Bucket, key []byte) { l.Set(b, bytes.Clone(key), nil) }
+func (l *Layer) Delete(b Bucket, key []byte) { l.set(b, bytes.Clone(key), nil, memTree.Load) }

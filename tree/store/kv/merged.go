@@ -24,6 +24,7 @@ type merged struct {
 	ahead   []byte // the smallest key of the trees; nil: there is none
 	tick    func() error
 	passed  func() error // for every deleted entry, nil for not
+	prefix  []byte       // where walks end
 	failed  error
 }
 
@@ -46,9 +47,20 @@ func newMerged(base Cursor, tick func() error, trees ...memTree) Cursor {
 	return m
 }
 
-// OnPass has f called for every deleted entry that is passed. There may be any number of them
-// between two entries, so a bound of a walk has to count them, too. An error of f ends the step.
+// OnPass has f called for every deleted entry that is passed, see [Passer].
 func (m *merged) OnPass(f func() error) { m.passed = f }
+
+// Within ends walks where keys with the prefix end, see [Passer].
+func (m *merged) Within(prefix []byte) { m.prefix = prefix }
+
+// Before goes to the last entry below a key. Entries from there on are not passed.
+func (m *merged) Before(key []byte) (k, v []byte) {
+	m.failed, m.back, m.alone = nil, true, false
+	for i := range m.sources {
+		m.sources[i].before(key)
+	}
+	return m.descend()
+}
 
 func (m *merged) Seek(key []byte) (k, v []byte) {
 	m.failed = nil
@@ -94,15 +106,11 @@ func (m *merged) nextAlone() (k, v []byte) {
 }
 
 func (m *merged) Prev() (k, v []byte) {
-	m.alone = false
-	if m.failed = nil; m.back {
-		m.pass(m.at, (*source).prev)
-	} else {
-		m.back = true
-		for i := range m.sources {
-			m.sources[i].before(m.at)
-		}
+	if !m.back {
+		return m.Before(m.at)
 	}
+	m.failed, m.alone = nil, false
+	m.pass(m.at, (*source).prev)
 	return m.descend()
 }
 
@@ -166,7 +174,7 @@ func (m *merged) settle(step func(*source), wanted int) (k, v []byte) {
 				first = s
 			}
 		}
-		if first == nil {
+		if first == nil || !bytes.HasPrefix(first.k, m.prefix) {
 			return nil, nil
 		}
 		if m.at = first.k; first.v != nil {

@@ -63,20 +63,29 @@ func keyOf(entry string) string {
 	return key
 }
 
+// find returns where the first entry is that is not below a key.
+func (m *mergedModel) find(key string) int {
+	at, _ := slices.BinarySearchFunc(m.entries, key, func(e, key string) int { return strings.Compare(keyOf(e), key) })
+	return at
+}
+
 // step takes a step with the cursor, and compares.
 func (m *mergedModel) step(choose func(n int) int) {
 	m.t.Helper()
 	var k, v []byte
 	var did string
 	to := m.at
-	switch n := choose(6); {
+	switch n := choose(7); {
 	case n == 0:
 		key := fmt.Sprint(choose(32))
 		did = "Seek " + key
 		k, v = m.cursor.Seek([]byte(key))
-		to, _ = slices.BinarySearchFunc(m.entries, key, func(e, key string) int {
-			return strings.Compare(keyOf(e), key)
-		})
+		to = m.find(key)
+	case n == 6:
+		key := fmt.Sprint(choose(32))
+		did = "Before " + key
+		k, v = m.cursor.(Passer).Before([]byte(key))
+		to = m.find(key) - 1
 	case n == 1:
 		did = "Last"
 		k, v = m.cursor.Last()
@@ -114,6 +123,39 @@ func TestMergedCursor(t *testing.T) {
 		m := newMergedModel(t, rnd.IntN)
 		for range 60 {
 			m.step(rnd.IntN)
+		}
+	}
+}
+
+// TestMergedCursorWithin: a walk within a prefix shows all entries with it, and passes no deleted entries
+// behind them.
+func TestMergedCursorWithin(t *testing.T) {
+	const prefix = "2"
+	for seed := range uint64(1000) {
+		m := newMergedModel(t, rand.New(rand.NewPCG(seed, 3)).IntN)
+		var want, up, down []string
+		for _, e := range m.entries {
+			if strings.HasPrefix(e, prefix) {
+				want = append(want, e)
+			}
+		}
+		c := m.cursor.(*merged)
+		c.Within([]byte(prefix))
+		c.OnPass(func() error {
+			if !strings.HasPrefix(string(c.at), prefix) {
+				t.Fatalf("seed %d: %s was passed", seed, c.at)
+			}
+			return nil
+		})
+		for k, v := c.Seek([]byte(prefix)); strings.HasPrefix(string(k), prefix); k, v = c.Next() {
+			up = append(up, string(k)+"="+string(v))
+		}
+		for k, v := c.Before([]byte(prefix + "~")); strings.HasPrefix(string(k), prefix); k, v = c.Prev() {
+			down = append(down, string(k)+"="+string(v))
+		}
+		slices.Reverse(down)
+		if !slices.Equal(up, want) || !slices.Equal(down, want) {
+			t.Fatalf("seed %d: up %v, down %v, want %v", seed, up, down, want)
 		}
 	}
 }
