@@ -1,9 +1,6 @@
 package kv
 
-import (
-	"bytes"
-	"iter"
-)
+import "iter"
 
 // A Layer is entries in memory in front of those of a transaction. An entry without a value
 // is deleted there. A Layer has many readers or one writer at a time.
@@ -23,15 +20,15 @@ type Layer struct {
 const layerOverhead = 96
 
 // Set puts an entry, or with a nil value deletes it. It keeps the key and the value.
-func (l *Layer) Set(b Bucket, key, value []byte) { l.set(b, key, value, memTree.Set) }
+func (l *Layer) Set(b Bucket, key, value []byte) { l.set(b, asString(key), &value, memTree.Set) }
 
-func (l *Layer) set(b Bucket, key, value []byte, set func(memTree, string, *[]byte) (*[]byte, bool)) {
+func (l *Layer) set(b Bucket, key string, value *[]byte, set func(memTree, string, *[]byte) (*[]byte, bool)) {
 	tree := &l.trees[bucketSlots[b]]
 	if *tree == nil {
 		*tree = newMemTree()
 	}
-	l.bytes += int64(len(key)+len(value)) + layerOverhead
-	if old, replaced := set(*tree, asString(key), &value); replaced {
+	l.bytes += int64(len(key)+len(*value)) + layerOverhead
+	if old, replaced := set(*tree, key, value); replaced {
 		l.bytes -= int64(len(key)+len(*old)) + layerOverhead
 	}
 }
@@ -51,6 +48,9 @@ func (l *Layer) Get(b Bucket, key []byte) (value []byte, ok bool) {
 
 // Bytes returns about how much memory the layer takes.
 func (l *Layer) Bytes() int64 { return l.bytes }
+
+// DataBytes returns how many bytes the keys and values have.
+func (l *Layer) DataBytes() int64 { return l.bytes - int64(l.Len())*layerOverhead }
 
 // Len returns how many entries the layer has.
 func (l *Layer) Len() (n int) {
@@ -75,8 +75,14 @@ func (l *Layer) Copy() *Layer {
 
 // Add puts the entries of a layer that comes in front.
 func (l *Layer) Add(front *Layer) {
-	for e := range front.All() {
-		l.Set(e.Bucket, e.Key, e.Value)
+	for _, b := range Buckets {
+		tree := front.trees[bucketSlots[b]]
+		if tree == nil {
+			continue
+		}
+		for it := tree.Iter(); it.Next(); {
+			l.set(b, it.Key(), it.Value(), memTree.Set)
+		}
 	}
 }
 
@@ -145,10 +151,15 @@ func (l *Layered) Cursor(b Bucket, tick func() error) Cursor {
 // copied returns a value that Set may keep, and that is not nil.
 func copied(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
 
-// Put puts a copy of an entry.
+// Put puts a copy of an entry. Those of one transaction often come in the order of keys, for which
+// Load is meant.
 func (l *Layer) Put(b Bucket, key, value []byte) {
-	l.set(b, bytes.Clone(key), copied(value), memTree.Load)
+	own := copied(value)
+	l.set(b, string(key), &own, memTree.Load)
 }
 
 // Delete deletes an entry.
-func (l *Layer) Delete(b Bucket, key []byte) { l.set(b, bytes.Clone(key), nil, memTree.Load) }
+func (l *Layer) Delete(b Bucket, key []byte) { l.set(b, string(key), &deleted, memTree.Load) }
+
+// deleted is the value of all entries that Delete has deleted.
+var deleted []byte

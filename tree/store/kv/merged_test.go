@@ -160,6 +160,32 @@ func TestMergedCursorWithin(t *testing.T) {
 	}
 }
 
+// TestFinder: a finder finds what there is, and nothing else, for keys that ascend.
+func TestFinder(t *testing.T) {
+	for seed := range uint64(1000) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		m := newMergedModel(t, rnd.IntN)
+		f := NewFinder(m.cursor)
+		for n := range 100 {
+			key := fmt.Sprintf("%d", n/10)
+			if n%10 > 0 {
+				key += fmt.Sprint(n % 10)
+			}
+			if rnd.IntN(3) > 0 {
+				continue
+			}
+			v, err := f.Find([]byte(key))
+			want := ""
+			if at := m.find(key); at < len(m.entries) && keyOf(m.entries[at]) == key {
+				want = strings.TrimPrefix(m.entries[at], key+"=")
+			}
+			if err != nil || string(v) != want {
+				t.Fatalf("seed %d: %s is %q, %v, want %q", seed, key, v, err, want)
+			}
+		}
+	}
+}
+
 // FuzzMergedCursor is TestMergedCursor with choices that are sought.
 func FuzzMergedCursor(f *testing.F) {
 	f.Add([]byte("a cursor that goes this way and that"))

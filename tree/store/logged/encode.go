@@ -16,8 +16,12 @@ import (
 
 var errRows = errors.New("unreadable rows in the log")
 
+// rowHead is at least what most rows have in addition to their key and value.
+const rowHead = 1 + 1 + 2
+
 func encodeRows(previous uint64, own *kv.Layer) []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, own.Bytes()), previous)
+	b := make([]byte, 0, 8+own.DataBytes()+int64(own.Len())*rowHead)
+	b = binary.LittleEndian.AppendUint64(b, previous)
 	for e := range own.All() {
 		b = append(b, byte(e.Bucket))
 		b = binary.AppendUvarint(b, uint64(len(e.Key)))
