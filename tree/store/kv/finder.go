@@ -13,7 +13,7 @@ type Finder struct {
 // maxSteps is how many entries are passed by steps before the key is searched for.
 const maxSteps = 8
 
-// NewFinder returns a finder in what a cursor walks, which nobody else may use from then on.
+// NewFinder returns a finder in what a cursor walks, which may not be used otherwise from then on.
 func NewFinder(c Cursor) *Finder {
 	if m, ok := c.(*merged); ok {
 		return &Finder{sources: m.sources}
