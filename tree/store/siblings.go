@@ -5,27 +5,30 @@ import (
 	"github.com/dogwooddb/dogwood/tree/store/kv"
 )
 
-// putSiblings carries out the first n writes, which are of children of one container; 0: there
-// are not several of them.
+// putSiblings carries out the first n writes, which are of children of the container of the last
+// step.
 //
 // It is for updates of thousands of children, which hold the committer: the way to the container
 // is gone once, rows that are neighbours are read by steps and not by searches, and whether the
 // container is empty is looked up once.
-func (e editor) putSiblings(writes []tree.ResolvedWrite) (n int, changed bool, err error) {
-	parent, _ := writes[0].Path.Parent()
-	if siblings(parent, writes[:min(2, len(writes))]) < 2 {
-		return 0, false, nil
-	}
-	steps, rest, err := e.descend(parent)
-	if err != nil || !rest.IsRoot() || steps[len(steps)-1].row.tag != tagContainer {
-		return 0, false, err
-	}
-	n = siblings(parent, writes)
+func (e editor) putSiblings(steps []step, writes []tree.ResolvedWrite) (n int, changed bool, err error) {
+	n = siblings(steps[len(steps)-1].path, writes)
 	err = e.tx.Indexes().reindexed(steps, 1, func() error {
 		changed, err = e.putChildren(steps, writes[:n])
 		return err
 	})
 	return n, changed, err
+}
+
+// fewSiblings is below how many it is faster to put one after the other.
+const fewSiblings = 8
+
+// manySiblings reports whether it pays to put the first writes together. steps lead to the first.
+func manySiblings(steps []step, rest tree.Path, writes []tree.ResolvedWrite) bool {
+	if len(writes) < fewSiblings || len(steps) < 2 || !rest.IsRoot() {
+		return false
+	}
+	return siblings(steps[len(steps)-2].path, writes[:fewSiblings]) == fewSiblings
 }
 
 // siblings returns how many of the first writes are of children of parent, in the order of
@@ -47,6 +50,7 @@ func (e editor) putChildren(steps []step, writes []tree.ResolvedWrite) (changed 
 	container, top := steps[len(steps)-1].row.id, len(steps)
 	rows := siblingRows{tx: e.tx, container: container}
 	removed, stays := false, false
+	way := append(steps[:top:top], step{})
 	for len(writes) > 0 {
 		some := writes[:min(siblingsAtOnce, len(writes))]
 		writes = writes[len(some):]
@@ -56,18 +60,20 @@ func (e editor) putChildren(steps []step, writes []tree.ResolvedWrite) (changed 
 		}
 		for i, w := range some {
 			stays = stays || !w.Node.IsEmpty()
-			if children[i].row.cut {
-				if children[i].row, err = e.tx.row(children[i].key); err != nil {
+			child := &way[top]
+			*child = children[i]
+			if child.row.cut {
+				if child.row, err = e.tx.row(child.key); err != nil {
 					return false, err
 				}
+				child.now = child.row
 			}
-			replaced, differs := replacement(children[i].row, tree.Root, w.Node)
+			replaced, differs := replacement(child.row, tree.Root, w.Node)
 			if !differs {
 				continue
 			}
 			changed, removed = true, removed || w.Node.IsEmpty()
-			way := append(steps, children[i])
-			err := e.tx.Indexes().reindexed(way, top, func() error { return e.replaceRow(&way[top], replaced) })
+			err := e.tx.Indexes().reindexed(way, top, func() error { return e.replaceRow(child, replaced) })
 			if err != nil {
 				return false, err
 			}
@@ -76,10 +82,12 @@ func (e editor) putChildren(steps []step, writes []tree.ResolvedWrite) (changed 
 	if !removed || stays {
 		return changed, nil
 	}
-	if n, known, err := countsOf(e.tx).kept(container); known && n > 0 || err != nil {
+	n, known, err := countsOf(e.tx).kept(container)
+	if err != nil || known && n > 0 {
 		return changed, err
 	}
-	if empty, err := e.hasNoRows(container); !empty || err != nil {
+	empty, err := e.hasNoRows(container)
+	if err != nil || !empty {
 		return changed, err
 	}
 	countsOf(e.tx).set(container, 0)

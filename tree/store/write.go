@@ -69,10 +69,7 @@ func (tx *Tx) Put(p tree.Path, n tree.Node) (changed bool, err error) {
 // update of a thousand fields of one object encodes its row once.
 func (tx *Tx) PutAll(writes []tree.ResolvedWrite) (changed bool, err error) {
 	for len(writes) > 0 {
-		n, did, err := edits(tx).putSiblings(writes)
-		if n == 0 && err == nil {
-			n, did, err = edits(tx).putRun(writes)
-		}
+		n, did, err := edits(tx).putRun(writes)
 		if err != nil {
 			return false, err
 		}
@@ -82,11 +79,14 @@ func (tx *Tx) PutAll(writes []tree.ResolvedWrite) (changed bool, err error) {
 	return changed, nil
 }
 
-// putRun carries out the first n writes, which are in one row.
+// putRun carries out the first n writes, which are in one row, or rows of one container.
 func (e editor) putRun(writes []tree.ResolvedWrite) (n int, changed bool, err error) {
 	steps, rest, err := e.descend(writes[0].Path)
 	if err != nil {
 		return 0, false, err
+	}
+	if manySiblings(steps, rest, writes) {
+		return e.putSiblings(steps[:len(steps)-1], writes)
 	}
 	last := steps[len(steps)-1]
 	n = 1

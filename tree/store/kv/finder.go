@@ -3,15 +3,13 @@ package kv
 import "bytes"
 
 // A Finder finds entries whose keys it is asked for in ascending order. Of neighbours the next
-// costs a step and not a search, and what was deleted between them is not passed. It does not
+// costs a step and not a search, and what was deleted between others is not passed. It does not
 // survive a change.
 type Finder struct {
 	sources []source
+	last    []byte // the key that was asked for last
 	placed  bool
 }
-
-// maxSteps is how many entries are passed by steps before the key is searched for.
-const maxSteps = 8
 
 // NewFinder returns a finder in what a cursor walks, which may not be used otherwise from then on.
 func NewFinder(c Cursor) *Finder {
@@ -27,7 +25,7 @@ func (f *Finder) Find(key []byte) (value []byte, err error) {
 	for i := range f.sources {
 		s := &f.sources[i]
 		if f.placed {
-			s.forward(key)
+			s.forward(key, s.k != nil && bytes.Equal(s.k, f.last))
 		} else {
 			s.seek(key)
 		}
@@ -35,7 +33,7 @@ func (f *Finder) Find(key []byte) (value []byte, err error) {
 			err = s.base.Err()
 		}
 	}
-	f.placed = true
+	f.placed, f.last = true, append(f.last[:0], key...)
 	for i := range f.sources {
 		if s := &f.sources[i]; s.k != nil && bytes.Equal(s.k, key) {
 			return s.v, nil
@@ -44,17 +42,17 @@ func (f *Finder) Find(key []byte) (value []byte, err error) {
 	return nil, err
 }
 
-// forward goes on to the first entry that is not below the key.
-func (s *source) forward(key []byte) {
-	if s.k == nil && s.base != nil && s.base.Err() != nil {
-		s.seek(key)
-		return
-	}
-	for n := 0; s.k != nil && bytes.Compare(s.k, key) < 0; n++ {
-		if n == maxSteps {
-			s.seek(key)
-			return
-		}
+// forward goes on to the first entry that is not below the key. It takes a step if the entry where
+// it is was wanted, since that behind it is likely to be wanted next. To take more steps was tried:
+// where keys lie apart it is slower, and each step reads a value that may be long.
+func (s *source) forward(key []byte, wanted bool) {
+	if wanted {
 		s.next()
+	}
+	if s.k == nil && (s.base == nil || s.base.Err() == nil) {
+		return // there are no more
+	}
+	if s.k == nil || bytes.Compare(s.k, key) < 0 {
+		s.seek(key)
 	}
 }

@@ -20,15 +20,31 @@ type Layer struct {
 const layerOverhead = 96
 
 // Set puts an entry, or with a nil value deletes it. It keeps the key and the value.
-func (l *Layer) Set(b Bucket, key, value []byte) { l.set(b, asString(key), &value, memTree.Set) }
+func (l *Layer) Set(b Bucket, key, value []byte) { l.set(b, asString(key), &value) }
 
-func (l *Layer) set(b Bucket, key string, value *[]byte, set func(memTree, string, *[]byte) (*[]byte, bool)) {
+func (l *Layer) set(b Bucket, key string, value *[]byte) {
+	old, replaced := l.tree(b).Set(key, value)
+	l.account(key, value, old, replaced)
+}
+
+// load is set for keys that mostly come in their order.
+func (l *Layer) load(b Bucket, key string, value *[]byte) {
+	old, replaced := l.tree(b).Load(key, value)
+	l.account(key, value, old, replaced)
+}
+
+func (l *Layer) tree(b Bucket) memTree {
 	tree := &l.trees[bucketSlots[b]]
 	if *tree == nil {
 		*tree = newMemTree()
 	}
+	return *tree
+}
+
+// account counts an entry, and the one that it replaced no more.
+func (l *Layer) account(key string, value, old *[]byte, replaced bool) {
 	l.bytes += int64(len(key)+len(*value)) + layerOverhead
-	if old, replaced := set(*tree, key, value); replaced {
+	if replaced {
 		l.bytes -= int64(len(key)+len(*old)) + layerOverhead
 	}
 }
@@ -81,7 +97,7 @@ func (l *Layer) Add(front *Layer) {
 			continue
 		}
 		for it := tree.Iter(); it.Next(); {
-			l.set(b, it.Key(), it.Value(), memTree.Set)
+			l.set(b, it.Key(), it.Value())
 		}
 	}
 }
@@ -151,15 +167,14 @@ func (l *Layered) Cursor(b Bucket, tick func() error) Cursor {
 // copied returns a value that Set may keep, and that is not nil.
 func copied(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
 
-// Put puts a copy of an entry. Those of one transaction often come in the order of keys, for which
-// Load is meant.
+// Put puts a copy of an entry.
 func (l *Layer) Put(b Bucket, key, value []byte) {
 	own := copied(value)
-	l.set(b, string(key), &own, memTree.Load)
+	l.load(b, string(key), &own)
 }
 
 // Delete deletes an entry.
-func (l *Layer) Delete(b Bucket, key []byte) { l.set(b, string(key), &deleted, memTree.Load) }
+func (l *Layer) Delete(b Bucket, key []byte) { l.load(b, string(key), &deleted) }
 
 // deleted is the value of all entries that Delete has deleted.
 var deleted []byte

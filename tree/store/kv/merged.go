@@ -43,6 +43,10 @@ func newMerged(base Cursor, tick func() error, trees ...memTree) Cursor {
 	for _, t := range trees {
 		m.sources = append(m.sources, source{tree: t.Iter()})
 	}
+	if behind, ok := base.(*merged); ok { // of a draft: its steps would pass what is deleted behind
+		m.sources = append(m.sources, behind.sources...)
+		return m
+	}
 	m.sources = append(m.sources, source{base: base})
 	return m
 }

@@ -49,7 +49,11 @@ func newMergedModel(t *testing.T, choose func(n int) int) *mergedModel {
 		t.Fatal(err)
 	}
 	m := &mergedModel{t: t, at: -1}
-	m.cursor = newMerged(tx.Cursor(Rows), func() error { return nil }, trees...)
+	if behind := tx.Cursor(Rows); choose(2) == 0 { // as in a draft
+		m.cursor = newMerged(newMerged(behind, nil, trees[1]), func() error { return nil }, trees[0])
+	} else {
+		m.cursor = newMerged(behind, func() error { return nil }, trees...)
+	}
 	for k, v := range shown {
 		m.entries = append(m.entries, k+"="+v)
 	}

@@ -16,8 +16,8 @@ import (
 
 var errRows = errors.New("unreadable rows in the log")
 
-// rowHead is at least what most rows have in addition to their key and value.
-const rowHead = 1 + 1 + 2
+// rowHead is at least what rows have in addition to their key and value, but for very long ones.
+const rowHead = 1 + 2 + 3
 
 func encodeRows(previous uint64, own *kv.Layer) []byte {
 	b := make([]byte, 0, 8+own.DataBytes()+int64(own.Len())*rowHead)
