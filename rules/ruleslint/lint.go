@@ -48,6 +48,7 @@ var Codes = []struct{ Code, Text string }{
 	{"capture-number", "a capture is a text and never equal to a number"},
 	{"object-equality", "objects are never equal, not even to themselves"},
 	{"null-equal", "both sides of a comparison may be null, and null equals null"},
+	{"null-differs", "without signing in, null differs from what it is compared with"},
 	{"unknown-claim", "a member of auth resembles one that every caller has"},
 	{"token-text", "a claim is compared with the text 'true' or 'false'"},
 	{"validate-exists", "newData.exists() is always true in .validate"},

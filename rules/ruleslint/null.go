@@ -30,6 +30,7 @@ const maxNullSteps = 500_000
 type nullFinder struct {
 	names
 	found []*lang.Binary // each once, although visit may get to it several times
+	apart []*lang.Binary // inequalities that hold since auth is null, likewise
 	steps int            // of visit, implied and evaluated; beyond maxNullSteps the result is not used
 }
 
@@ -51,6 +52,13 @@ func (l *linter) nullEqual(n *node, r *rules.Rule) {
 	if f.steps > maxNullSteps {
 		l.warn("null-equal", r, -1, "this is too complex to find out whether it compares null with null; split it")
 		return
+	}
+	for _, x := range f.apart {
+		if r.Kind == rules.ValidateRule {
+			continue // about what is valid, and not about the caller
+		}
+		from, _ := x.Span()
+		l.warn("null-differs", r, from, "%s holds without signing in, as null differs from other values; add auth != null &&", x)
 	}
 	for _, x := range f.found {
 		if r.Kind == rules.ValidateRule && !mentionsAuth(x) {
@@ -157,6 +165,8 @@ func (f *nullFinder) visitBinary(x *lang.Binary, want bool, given facts) {
 		return
 	case (x.Op == lang.Eq) == want:
 		f.compare(x, given)
+	default:
+		f.differ(x, given)
 	}
 	f.nested(x.X, given)
 	f.nested(x.Y, given)
@@ -199,12 +209,36 @@ func (f *nullFinder) compare(x *lang.Binary, given facts) {
 	if f.notNull(x.X, given) || f.notNull(x.Y, given) {
 		return
 	}
-	for _, y := range f.found {
+	f.found = addOnce(f.found, x)
+}
+
+// differ looks at an inequality that has to hold. If one side is a member of auth and the other is
+// not, it holds for a caller without auth, unless the other side is null.
+func (f *nullFinder) differ(x *lang.Binary, given facts) {
+	if isNull(x.X) || isNull(x.Y) || ofAuth(x.X) == ofAuth(x.Y) {
+		return
+	}
+	lang.Walk(x, func(y lang.Expr) bool {
+		if v, ok := y.(*lang.Variable); ok && v.Name == "auth" && !f.notNull(v, given) {
+			f.apart = addOnce(f.apart, x)
+		}
+		return true
+	})
+}
+
+// ofAuth reports whether x is a member of auth, and no call that would fail without auth.
+func ofAuth(x lang.Expr) bool {
+	text := x.String()
+	return (strings.HasPrefix(text, "auth.") || strings.HasPrefix(text, "auth[")) && !strings.Contains(text, "(")
+}
+
+func addOnce(list []*lang.Binary, x *lang.Binary) []*lang.Binary {
+	for _, y := range list {
 		if x == y {
-			return
+			return list
 		}
 	}
-	f.found = append(f.found, x)
+	return append(list, x)
 }
 
 // unchanged reports whether x compares what is at a path before and after the write, as in

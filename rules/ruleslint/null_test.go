@@ -3,11 +3,48 @@ package ruleslint
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dogwooddb/dogwood/rules"
 )
+
+// Those with true hold for a caller without auth, because null differs from other values.
+func TestNullDiffers(t *testing.T) {
+	for src, want := range map[string]bool{
+		`auth.uid != data.child('banned').val()`:                     true,
+		`data.child('banned').val() !== auth.uid`:                    true,
+		`auth.provider != 'anonymous'`:                               true,
+		`!(auth.uid == data.child('banned').val())`:                  true,
+		`data.exists() && auth.uid != 'eve'`:                         true,
+		`auth == null && auth.uid != 'eve'`:                          true,
+		`auth != null && auth.uid != data.child('banned').val()`:     false,
+		`auth.uid != data.child('banned').val() && auth.uid != null`: false,
+		`auth == null || auth.uid != 'eve'`:                          false,
+		`auth != null && auth.token.banned != true`:                  false,
+		`auth != null`: false,
+		`data.child('a').val() != data.child('b').val()`:                     false,
+		`root.child('users').child(auth.uid).val() != data.child('x').val()`: false,
+	} {
+		text, err := json.Marshal(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rules.Parse(fmt.Sprintf(`{"rules":{"rooms":{"$room":{".read":%s}}}}`, text))
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		warnings, err := Lint(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.ContainsFunc(warnings, func(w Warning) bool { return w.Code == "null-differs" })
+		if got != want {
+			t.Errorf("%s: warned %t, want %t: %v", src, got, want, warnings)
+		}
+	}
+}
 
 // nullWarnings returns the comparisons that a rule of /rooms/$room is warned of.
 func nullWarnings(t *testing.T, kind, src string) (list []string) {

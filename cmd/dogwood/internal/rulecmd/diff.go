@@ -185,6 +185,9 @@ func (c *diffCommand) write(w io.Writer, cmp *rulesdiff.Comparer) error {
 		fmt.Fprintf(w, "... and %d more\n", more)
 	}
 	_, err := fmt.Fprintf(w, "%s compared: %s, %s\n", console.Count(cmp.Asked(), "operation"), console.Count(grants, "new grant"), console.Count(denials, "new denial"))
+	if err == nil && grants+denials == 0 {
+		_, err = fmt.Fprintln(w, "No difference is no proof: compare tests and recorded traffic, too (--tests, --traffic).")
+	}
 	return err
 }
 
