@@ -20,6 +20,7 @@ func TestRefusedCredentialsAreInTheLog(t *testing.T) {
 	}
 	for _, c := range []struct{ name, credential, want string }{
 		{"secret", "a guess of the secret", "it is no secret for this database and no token"},
+		{"line of a file", expirySecret + "%0A", "it has white space around it, such as the end of a line"},
 		{"access token", "dogwood_e30.e30", "this server did not issue the access token"},
 		{"signature", token("another-secret-of-16", "test", time.Now()), "no secret for this database signed it"},
 		{"audience", token(expirySecret, "shop", time.Now()), "its audience (aud) is not the database"},

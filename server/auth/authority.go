@@ -170,6 +170,8 @@ func (a *Authority) Bearer(ns, text string) (Identity, error) {
 // notRead returns the error of a text that is neither secret nor token.
 func notRead(text string) error {
 	switch {
+	case strings.TrimSpace(text) != text:
+		return invalid("it has white space around it, such as the end of a line")
 	case strings.HasPrefix(text, accessPrefix):
 		return invalid("this server did not issue the access token")
 	case strings.Count(text, ".") == 2:
