@@ -108,7 +108,9 @@ func warnOpen(e *console.Env, w io.Writer, src *rulestest.Source) error {
 	if err != nil {
 		return err
 	}
-	found = slices.DeleteFunc(found, func(w ruleslint.Warning) bool { return w.Code != "null-equal" && w.Code != "null-differs" && w.Code != "open-root" })
+	found = slices.DeleteFunc(found, func(w ruleslint.Warning) bool {
+		return w.Code != "null-equal" && w.Code != "null-differs" && w.Code != "open-root"
+	})
 	for _, x := range addOpenWrites(found, open) {
 		shown := rules.SyntaxError{Pos: x.Pos, Msg: fmt.Sprintf("warning: %s (%s)", x.Msg, x.Code)}
 		if err := explain.Errors(w, src.File, src.Text, rules.Errors{&shown}); err != nil {
