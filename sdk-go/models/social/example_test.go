@@ -72,10 +72,11 @@ func ExampleSocial_Stream() {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	firehose := social.New(db.As("svc-feed", map[string]any{"firehose": true}), "")
+	events := firehose.Stream(ctx, social.Filter{Track: []string{"sorted trees, redis"}})
 	heard, done := make(chan social.Event), make(chan struct{})
 	go func() {
 		defer close(done)
-		for e, err := range firehose.Stream(ctx, social.Filter{Track: []string{"sorted trees, redis"}}) {
+		for e, err := range events {
 			if err != nil {
 				return
 			}

@@ -17,8 +17,8 @@ type Event struct {
 // deletions of those that it has yielded. The token must be one that may read the
 // firehose.
 func (s *Social) Stream(ctx context.Context, f Filter) iter.Seq2[Event, error] {
+	now := s.db.ServerTime().UnixMilli()
 	return func(yield func(Event, error) bool) {
-		now := s.db.ServerTime().UnixMilli()
 		for ev, err := range s.db.Ref("statuses").OrderByChild("posted").StartAt(now).Events(ctx) {
 			e := Event{Deleted: ev.Type == dogwood.ChildRemoved}
 			if err == nil {
